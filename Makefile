@@ -1,0 +1,39 @@
+# Everything runs in a virtual environment of the project's own, built on first use.
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: demo test test-slow bench reproduce lint format clean
+
+# The stamp is newer than what the environment was built from, or the environment is built again.
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/ready
+	NPROC=1 $(RUN) -m betacores demo --out demo-output --force
+
+test: $(VENV)/ready lint
+	$(RUN) -m pytest
+
+test-slow: $(VENV)/ready
+	$(RUN) -m pytest -m slow
+
+bench: $(VENV)/ready
+	$(RUN) benchmarks/incremental_vs_numpy.py
+
+reproduce: $(VENV)/ready
+	$(RUN) -m betacores reproduce gaussian --out docs/results/gaussian
+
+lint: $(VENV)/ready
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(VENV)/ready
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+clean:
+	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+"""Run the command line with ``python -m betacores``."""
+
+from betacores.cli import main
+
+main()

@@ -1,0 +1,20 @@
+"""Uniform subsampling, the baseline: m rows at random, each with weight N/m.
+
+The subsets are nested, the first m rows of one random order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from betacores.constructions.path import Path
+from betacores.sampling import random_subset
+
+
+def uniform(row_count: int, key: PRNGKeyArray, *, size: int) -> Path:
+    """Return the path of uniform subsets of 1..size rows."""
+    indices = np.asarray(random_subset(key, row_count, size))[:size]
+    sizes = np.arange(1, size + 1)
+    weights = np.where(np.arange(size) < sizes[:, None], row_count / sizes[:, None], 0.0)
+    return Path(indices, weights)

@@ -1,0 +1,200 @@
+"""The result: a few rows with weights, a score for every row, and how they came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from betacores.constructions.path import Path
+from betacores.divergence import as_beta
+from betacores.inputs import check_choice, check_number, encode_rows
+from betacores.models import Model
+from betacores.posteriors import conjugate, has_conjugate, laplace
+from betacores.posteriors.result import Posterior
+
+if TYPE_CHECKING:
+    import pandas
+
+Sampler = Literal["exact", "laplace", "nuts"]
+Likelihood = Literal["classical", "beta"]
+
+
+@dataclass
+class Info:
+    """How a coreset came about.
+
+    Attributes
+    ----------
+    settings
+        Every argument that decided the result, defaults included.
+    timings
+        Seconds spent in each part.
+    trace
+        ``size`` and ``total_weight`` after every outer iteration.
+    notes
+        Choices made for the caller.
+    warnings
+        What a person should know before trusting the result.
+    """
+
+    settings: dict[str, Any]
+    timings: dict[str, float] = field(default_factory=dict)
+    trace: dict[str, list] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coreset:
+    """A weighted, cleansed summary of a table.
+
+    Attributes
+    ----------
+    indices, weights
+        Numbers of the chosen rows in the input, and their weights, all positive.
+    X, y
+        The rows themselves, as given; ``y`` is None for models without response.
+    scores
+        For every input row how much the model believes it: about 1 for clean rows, near 0 for outliers.
+    contamination
+        Estimated share of rows that do not come from the model.
+    model, method, beta
+        What was used.
+    info
+        Settings, timings, trace and warnings.
+    columns, labels, row_count
+        Names of the columns, the two label values if the response is binary, and the number of rows summarised.
+    path
+        Rows in order of insertion and their weights after every outer iteration; see `at`.
+    """
+
+    indices: Int[np.ndarray, " m"]
+    weights: Float[np.ndarray, " m"]
+    X: np.ndarray
+    y: np.ndarray | None
+    scores: Float[np.ndarray, " rows"]
+    contamination: float
+    model: Model
+    method: str
+    beta: float
+    info: Info
+    columns: list[str]
+    labels: np.ndarray | None
+    path: Path
+    path_X: np.ndarray
+    path_y: np.ndarray | None
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows summarised."""
+        return len(self.scores)
+
+    def __len__(self) -> int:
+        """Return the number of chosen rows."""
+        return len(self.indices)
+
+    def at(self, iteration: int) -> Coreset:
+        """Return the coreset as it was after an outer iteration: one run gives every size."""
+        check_number("iteration", iteration, at_least=1, below=len(self.path.weights) + 1, whole=True)
+        weights = self.path.weights[iteration - 1]
+        kept = weights > 0
+        y = None if self.path_y is None else self.path_y[kept]
+        indices, rows = self.path.indices[kept], self.path_X[kept]
+        return replace(self, indices=indices, weights=weights[kept], X=rows, y=y)
+
+    def posterior(
+        self,
+        draws: int = 1000,
+        sampler: Sampler | None = None,
+        *,
+        likelihood: Likelihood = "classical",
+        chains: int = 4,
+        warmup: int = 500,
+        seed: int = 0,
+    ) -> Posterior:
+        """Draw from the posterior of the parameters given the coreset.
+
+        Parameters
+        ----------
+        draws
+            Number of draws; for NUTS, of each chain.
+        sampler
+            ``"exact"`` (closed form), ``"laplace"`` (Gaussian at the mode) or ``"nuts"`` (BlackJAX). By default the
+            closed form where there is one, else Laplace.
+        likelihood
+            Whether the rows are read with the ordinary likelihood or with the β-likelihood they were chosen by.
+        chains, warmup
+            For NUTS: number of chains, and steps of adaptation.
+        seed
+            Same seed, same draws.
+        """
+        check_number("draws", draws, at_least=1, whole=True)
+        check_choice("likelihood", likelihood, ("classical", "beta"))
+        beta = self.beta if likelihood == "beta" else 0.0
+        closed = has_conjugate(self.model) and beta == 0
+        chosen = check_choice("sampler", sampler or ("exact" if closed else "laplace"), ("exact", "laplace", "nuts"))
+        if chosen == "exact" and not closed:
+            raise ValueError(
+                f"sampler: the {likelihood} posterior of {self.model.name!r} has no closed form; "
+                "use 'laplace' or 'nuts'."
+            )
+        with jax.enable_x64(False):
+            key = jax.random.key(seed)
+            rows = encode_rows(self.X, self.y, self.labels)
+            weights = jnp.asarray(self.weights, jnp.float32)
+            diagnostics: dict[str, Any] = {}
+            if chosen == "nuts":
+                from betacores.posteriors.nuts import nuts
+
+                paths, info = nuts(
+                    key, self.model, rows, weights, as_beta(beta), draws=draws, chains=chains, warmup=warmup
+                )
+                diagnostics = {name: np.asarray(value) for name, value in info._asdict().items()}
+            elif chosen == "exact":
+                paths = conjugate(self.model, rows, weights).draw(key, draws)[None]
+            else:
+                fit, how = jax.jit(laplace)(self.model, rows, weights, as_beta(beta))
+                paths, diagnostics = fit.draw(key, draws)[None], {"converged": bool(how.converged)}
+        return Posterior(np.asarray(paths), self.parameter_names, chosen, beta, diagnostics)
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """Names of the model's parameters."""
+        if hasattr(self.model, "parameter_names"):
+            return self.model.parameter_names(self.columns)
+        return [f"theta{i}" for i in range(self.model.parameter_count(len(self.columns)))]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the rows with their weights as a pandas DataFrame, indexed by their numbers in the input."""
+        import pandas
+
+        frame = pandas.DataFrame(self.X, columns=self.columns, index=pandas.Index(self.indices, name="row"))
+        if self.y is not None:
+            frame["y"] = self.y
+        frame["weight"] = self.weights
+        return frame
+
+    def save(self, path: str | FilePath, *, overwrite: bool = False) -> FilePath:
+        """Write the coreset to a folder of Parquet and JSON files, which `betacores.load` reads back."""
+        from betacores.storage import save
+
+        return save(self, FilePath(path), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        """Tell a person what it is."""
+        lines = [
+            f"Coreset: {len(self):,} of {self.row_count:,} rows "
+            f"(method {self.method!r}, model {self.model.name!r}, β = {self.beta:g})",
+            f"  weights: total {self.weights.sum():,.1f}"
+            + (f", from {self.weights.min():.3g} to {self.weights.max():.3g}" if len(self) else ""),
+            f"  contamination: about {self.contamination:.1%} of the rows do not fit the model",
+            *(f"  {note}" for note in self.info.notes),
+            *(f"  warning: {warning}" for warning in self.info.warnings),
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,221 @@
+"""The β-Cores paper's Gaussian experiment: the mean of dirty Gaussian rows.
+
+d = 20, N = 5,000, prior N(0, I), unit covariance; clean rows N(1, I), a fraction F of them replaced by N(10, I);
+β = 0.01, M = 200 outer iterations, five trials. Draws come from the exact classical posterior of the coreset, as in the
+paper, and the coreset is read classically: the figure of merit is the reverse KL divergence from the coreset's
+posterior to the posterior of the clean rows, in closed form.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from betacores.datasets import contaminated_gaussian
+
+FRACTIONS = (0.0, 0.15, 0.30)
+METHODS = ("beta-cores", "sparse-vi", "uniform")
+BETA = 0.01
+SIZES = (1, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200)
+
+
+class Run(NamedTuple):
+    """One trial of one method: what it kept, and how good that was, after every outer iteration."""
+
+    fraction: float
+    method: str
+    trial: int
+    kl: Float[np.ndarray, " m"]
+    kept: Int[np.ndarray, " m"]
+    outliers: Int[np.ndarray, " m"]
+    first_outlier: int | None
+    seconds: float
+
+
+def run(fraction: float, method: str, trial: int, size: int, seed: int) -> Run:
+    """Run one trial. Every method sees the same table in the same trial."""
+    from betacores.front_door import summarize
+
+    table = contaminated_gaussian(seed + trial, fraction)
+    settings: dict[str, Any] = {} if method == "uniform" else {"sampler_target": "classical"}
+    if method == "beta-cores":
+        settings["beta"] = BETA
+    coreset = summarize(table.x, method=method, size=size, seed=seed + trial, **settings)
+    sizes = range(1, len(coreset.path.weights) + 1)
+    paths = [coreset.path.at(m) for m in sizes]
+    mean, precision = posterior(table.x[~table.outlier], np.ones((~table.outlier).sum()))
+    kl = [reverse_kl(*posterior(table.x[ids], weights), mean, precision) for ids, weights in paths]
+    entered = np.flatnonzero(table.outlier[coreset.path.indices])
+    first = int(entered[0]) + 1 if len(entered) else None
+    return Run(
+        fraction,
+        method,
+        trial,
+        np.array(kl),
+        np.array([len(ids) for ids, _ in paths]),
+        np.array([table.outlier[ids].sum() for ids, _ in paths]),
+        first,
+        coreset.info.timings[method],
+    )
+
+
+def posterior(x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return mean and precision (a multiple of the identity) of the classical posterior of weighted rows."""
+    precision = 1.0 + weights.sum()
+    return weights @ x / precision, precision
+
+
+def reverse_kl(mean: np.ndarray, precision: float, true_mean: np.ndarray, true_precision: float) -> float:
+    """Return `KL(N(mean, I/precision) ‖ N(true_mean, I/true_precision))`."""
+    ratio = true_precision / precision
+    away = true_mean - mean
+    return float(0.5 * (len(mean) * (ratio - 1 - np.log(ratio)) + true_precision * away @ away))
+
+
+def reproduce(
+    out: Path,
+    *,
+    trials: int = 5,
+    size: int = 200,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Path]:
+    """Run the experiment and write figures, table and numbers; finished trials of an earlier run are kept."""
+    from betacores.experiments import gaussian_figures
+
+    out.mkdir(parents=True, exist_ok=True)
+    tasks = [(f, method, t, size, seed) for f in FRACTIONS for method in METHODS for t in range(trials)]
+    store = out / "trials.jsonl"
+    done = _read(store, size, seed)
+    missing = [task for task in tasks if task[:3] not in done]
+    total = len(tasks)
+    if missing:
+        # Fresh processes: JAX's threads do not survive a fork.
+        workers = min(jobs or os.cpu_count() or 1, len(missing))
+        with multiprocessing.get_context("spawn").Pool(workers) as pool, store.open("a") as sink:
+            for found in pool.imap_unordered(_run, missing):
+                done[found[:3]] = found
+                sink.write(json.dumps({"size": size, "seed": seed, **_plain(found)}) + "\n")
+                sink.flush()
+                if progress is not None:
+                    progress(len(done), total)
+    runs = [done[task[:3]] for task in tasks]
+    return [_table(out, runs), _page(out, runs, trials, size, seed), *gaussian_figures.draw(out, runs, size, seed)]
+
+
+def _run(task: tuple) -> Run:
+    return run(*task)
+
+
+def _plain(found: Run) -> dict:
+    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in found._asdict().items()}
+
+
+def _read(store: Path, size: int, seed: int) -> dict[tuple, Run]:
+    if not store.exists():
+        return {}
+    runs = [json.loads(line) for line in store.read_text().splitlines()]
+    arrays = ("kl", "kept", "outliers")
+    kept = [r for r in runs if (r.pop("size"), r.pop("seed")) == (size, seed)]
+    for r in kept:
+        r.update({name: np.array(r[name]) for name in arrays})
+    return {found[:3]: found for found in (Run(**r) for r in kept)}
+
+
+def quartiles(runs: list[Run], fraction: float, method: str) -> Float[np.ndarray, "3 m"]:
+    """Return the quartiles over trials of the reverse KL, after every outer iteration."""
+    kl = np.array([r.kl for r in runs if (r.fraction, r.method) == (fraction, method)])
+    return np.quantile(kl, (0.25, 0.5, 0.75), axis=0)
+
+
+def _table(out: Path, runs: list[Run]) -> Path:
+    path = out / "table.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["F", "method", "m", "kl_q25", "kl_median", "kl_q75", "kept_median", "outliers_max"])
+        for fraction in FRACTIONS:
+            for method in METHODS:
+                chosen = [r for r in runs if (r.fraction, r.method) == (fraction, method)]
+                for m in [m for m in SIZES if m <= len(chosen[0].kl)]:
+                    low, middle, high = quartiles(runs, fraction, method)[:, m - 1]
+                    kept = np.median([r.kept[m - 1] for r in chosen])
+                    outliers = max(r.outliers[m - 1] for r in chosen)
+                    row = [f"{low:.4g}", f"{middle:.4g}", f"{high:.4g}", f"{kept:g}", outliers]
+                    writer.writerow([fraction, method, m, *row])
+    return path
+
+
+def _page(out: Path, runs: list[Run], trials: int, size: int, seed: int) -> Path:
+    from betacores import __version__
+
+    shown = [m for m in (10, 20, 50, 60, 100, 200) if m <= size]
+    lines = [
+        "# The Gaussian experiment of the β-Cores paper",
+        "",
+        f"Made by `betacores reproduce gaussian --trials {trials} --size {size} --seed {seed}`,",
+        f"betacores {__version__}.",
+        "Reverse KL divergence from the coreset's classical posterior to the posterior of the clean rows after m outer",
+        f"iterations: median over {trials} trials, with quartiles in brackets. d = 20, N = 5,000, β = {BETA}.",
+        "",
+        "| F | method | " + " | ".join(f"m = {m}" for m in shown) + " | first outlier enters at | seconds a run |",
+        "|---" * (len(shown) + 4) + "|",
+    ]
+    for fraction in FRACTIONS:
+        for method in METHODS:
+            chosen = [r for r in runs if (r.fraction, r.method) == (fraction, method)]
+            cells = []
+            for m in shown:
+                low, middle, high = quartiles(runs, fraction, method)[:, m - 1]
+                cells.append(f"{_number(middle)} [{_number(low)}, {_number(high)}]")
+            entries = [r.first_outlier for r in chosen if r.first_outlier]
+            first = f"point {min(entries)} ({len(entries)} of {len(chosen)} trials)" if entries else "never"
+            seconds = np.median([r.seconds for r in chosen])
+            lines.append(f"| {fraction:.0%} | {method} | " + " | ".join(cells) + f" | {first} | {seconds:.1f} |")
+    lines += ["", *_claims(runs, size), ""]
+    path = out / "README.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _claims(runs: list[Run], size: int) -> list[str]:
+    """Say, with this run's numbers, how the paper's claims stand."""
+    m = min(100, size)
+    median = {(f, k): quartiles(runs, f, k)[1, m - 1] for f in FRACTIONS for k in METHODS}
+    robust = [median[f, "beta-cores"] for f in FRACTIONS]
+    entries = [r.first_outlier for r in runs if r.method == "beta-cores" and r.first_outlier]
+    outlier = f"the first outlier enters as point {min(entries)}" if entries else "no outlier ever enters"
+    worst = FRACTIONS[-1]
+    others = min(median[worst, k] for k in METHODS[1:])
+    return [
+        "## How the paper's claims stand",
+        "",
+        f"All figures at m = {m}, medians over trials.",
+        "",
+        f"- *On par with SparseVI on clean data.* KL {_number(robust[0])} for β-Cores, "
+        f"{_number(median[0.0, 'sparse-vi'])} for SparseVI: confirmed if the two agree.",
+        f"- *KL of the same order of magnitude whatever the contamination.* KL "
+        f"{', '.join(_number(v) for v in robust)} at F = 0, 15 and 30 %.",
+        f"- *Outliers stay out up to about 60 points.* Over all trials and contaminations {outlier}. The paper saw "
+        "some enter beyond 60 points; rows that the model scores near zero are not candidates here (`screen=0.05`).",
+        f"- *Baselines converge to the wrong posterior.* At F = {worst:.0%} SparseVI stays at KL "
+        f"{_number(median[worst, 'sparse-vi'])} and uniform sampling at {_number(median[worst, 'uniform'])}: "
+        f"{_number(others / median[worst, 'beta-cores'])} times β-Cores or more.",
+        "",
+        "Most of the KL that β-Cores has left is missing mass, not wrong points: T = 500 Adam steps at rate 1/t move a",
+        "weight by a few units only, so that the total weight grows slowly towards the number of clean rows.",
+    ]
+
+
+def _number(value: float) -> str:
+    if value >= 10_000:
+        return f"{value / 1000:,.0f}k"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

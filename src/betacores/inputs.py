@@ -1,0 +1,223 @@
+"""The door: what a person hands in, checked and turned into what the mathematics takes.
+
+Every check is made before any work begins, and every error says what was received, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from betacores.models import MODELS, Model, Rows
+from betacores.sources import ArraySource
+
+# Single precision has no use for larger cells: their squares must still fit, with room for sums.
+LARGEST_CELL = 1e12
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Checked input: the rows as given, the rows as the model takes them, and what was done to them."""
+
+    model: Model
+    source: ArraySource
+    x: np.ndarray
+    y: np.ndarray | None
+    labels: np.ndarray | None
+    notes: tuple[str, ...]
+
+
+def read_problem(data: Any, y: Any, model: str | Model) -> Problem:
+    """Check a table and its response, and choose the model if that was left open."""
+    x, columns = read_table(data)
+    response = None if y is None else read_response(y, len(x))
+    model, note = _choose_model(model, response)
+    if response is not None and model.response == "none":
+        raise ValueError(f"y: the model {model.name!r} has no response; leave y out, or choose another model.")
+    if response is None and model.response != "none":
+        raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
+    _check_not_constant(x, columns)
+    labels = _two_labels(response) if response is not None and model.response == "binary" else None
+    beyond = int((np.abs(x) > LARGEST_CELL).sum())
+    if response is not None and model.response == "real":
+        if response.dtype.kind not in "fiub":
+            raise ValueError(f"y: expected numbers, got {response[0]!r}; for two labels choose model='logistic'.")
+        beyond += int((np.abs(response.astype(np.float64)) > LARGEST_CELL).sum())
+    notes = [note] if note else []
+    if beyond:
+        notes.append(
+            f"{beyond} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
+            "the rows are kept as given. If they are not errors, rescale the columns."
+        )
+    rows = encode_rows(x, response, labels)
+    return Problem(model, ArraySource(rows.x, rows.y, columns), x, response, labels, tuple(notes))
+
+
+def encode_rows(x: np.ndarray, y: np.ndarray | None, labels: np.ndarray | None) -> Rows:
+    """Return rows as given turned into rows as the model takes them."""
+    if y is None or labels is None:
+        return Rows(_inside(x), None if y is None else _inside(y))
+    return Rows(_inside(x), np.where(y == labels[1], 1.0, -1.0).astype(np.float32))
+
+
+def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
+    """Return a table of finite numbers and its column names."""
+    if data is None or isinstance(data, (str, bytes)):
+        raise TypeError(f"data: expected a table of numbers (array or DataFrame), got {data!r}.")
+    names, table = _frame(data)
+    if names is None:
+        table = np.asarray(data)
+        if table.ndim != 2:
+            hint = " For one column use data.reshape(-1, 1)." if table.ndim == 1 else ""
+            raise ValueError(f"data: expected two dimensions (rows, columns), got shape {table.shape}.{hint}")
+        names = [f"x{i}" for i in range(table.shape[1])]
+        table = _numbers(table, names)
+    rows, columns = table.shape
+    if rows < 2 or columns < 1:
+        raise ValueError(f"data: expected at least two rows and one column, got {rows} rows and {columns} columns.")
+    _check_finite(table, names)
+    return table, names
+
+
+def read_response(y: Any, rows: int) -> np.ndarray:
+    """Return the response as a vector, one value a row."""
+    response = np.asarray(y)
+    if response.ndim == 2 and response.shape[1] == 1:
+        response = response[:, 0]
+    if response.ndim != 1 or len(response) != rows:
+        raise ValueError(f"y: expected one value for each of the {rows} rows of data, got shape {response.shape}.")
+    missing = np.array([v is None or v != v for v in response.tolist()])
+    if missing.any():
+        raise ValueError(
+            f"y: row {int(missing.argmax())} is missing ({missing.sum()} in all); drop or fill these rows."
+        )
+    if response.dtype.kind == "f" and not np.isfinite(response).all():
+        row = int((~np.isfinite(response)).argmax())
+        raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
+    return response
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    whole: bool = False,
+) -> float | int:
+    """Return a number that keeps to its bounds, or say which it breaks."""
+    kind = numbers.Integral if whole else numbers.Real
+    bounds = [f"at least {at_least:g}"] if at_least is not None else []
+    bounds += [f"above {above:g}"] if above is not None else []
+    bounds += [f"below {below:g}"] if below is not None else []
+    expected = ("a whole number " if whole else "a finite number ") + " and ".join(bounds)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name}: expected {expected.strip()}, got {value!r}.")
+    number = float(value)
+    inside = (
+        math.isfinite(number)
+        and (at_least is None or number >= at_least)
+        and (above is None or number > above)
+        and (below is None or number < below)
+    )
+    if not inside:
+        raise ValueError(f"{name}: expected {expected.strip()}, got {value!r}.")
+    return int(number) if whole else number
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Return one of the choices, or name the nearest."""
+    choices = list(choices)
+    if value in choices:
+        return value
+    near = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.3)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name}: {value!r} is not known.{hint} Choose from: {', '.join(map(repr, choices))}.")
+
+
+def _choose_model(model: str | Model, y: np.ndarray | None) -> tuple[Model, str]:
+    if isinstance(model, Model):
+        return model, ""
+    if model != "auto":
+        return MODELS[check_choice("model", model, MODELS)](), ""
+    if y is None:
+        return MODELS["gaussian-mean"](), "model: 'gaussian-mean', since no response was given"
+    values = len(set(y.tolist()))
+    if values == 2:
+        return MODELS["logistic"](), "model: 'logistic', since the response has two values"
+    return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
+
+
+def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
+    """Return names and numbers of a pandas or polars DataFrame; no names if it is something else."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None, np.empty((0, 0))
+    names = [str(name) for name in frame.columns]
+    for name in frame.columns:
+        series = frame[name]
+        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            example = series.drop_nulls()[0] if len(series.drop_nulls()) else None
+            raise ValueError(_not_numeric(str(name), example))
+    columns = [np.asarray(frame[name].to_numpy(), np.float64) for name in frame.columns]
+    return names, np.column_stack(columns) if columns else np.empty((len(frame), 0))
+
+
+def _numbers(table: np.ndarray, names: list[str]) -> np.ndarray:
+    if table.dtype.kind in "fiub":
+        return table.astype(np.float64, copy=False)
+    if table.dtype.kind == "c":
+        raise ValueError("data: complex numbers cannot be summarised; pass real and imaginary parts as columns.")
+    for j, name in enumerate(names):
+        for value in table[:, j].tolist():
+            if isinstance(value, (str, bytes)) or not isinstance(value, (numbers.Real, type(None))):
+                raise ValueError(_not_numeric(name, value))
+    return np.array([[math.nan if v is None else float(v) for v in row] for row in table.tolist()]).reshape(table.shape)
+
+
+def _not_numeric(name: str, value: Any) -> str:
+    return (
+        f"data: column {name!r} is not numeric (it holds {value!r}); encode it as numbers, "
+        "one-hot for categories, or leave it out."
+    )
+
+
+def _check_finite(table: np.ndarray, names: list[str]) -> None:
+    bad = ~np.isfinite(table)
+    if not bad.any():
+        return
+    row, column = np.argwhere(bad)[0]
+    raise ValueError(
+        f"data: row {row}, column {names[column]!r} is {table[row, column]} ({bad.sum()} such cells in all, in "
+        f"{bad.any(1).sum()} rows); drop those rows or fill the cells."
+    )
+
+
+def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
+    constant = np.flatnonzero(table.min(0) == table.max(0))
+    if constant.size:
+        listed = ", ".join(f"{names[j]!r} (always {table[0, j]:g})" for j in constant[:5])
+        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
+        raise ValueError(f"data: constant columns say nothing about rows; drop {listed}{more}.")
+
+
+def _two_labels(response: np.ndarray) -> np.ndarray:
+    labels = np.unique(response)
+    if len(labels) != 2:
+        shown = ", ".join(repr(v) for v in labels[:5].tolist())
+        remedy = "rows of both classes are needed" if len(labels) < 2 else "choose model='linear' for a real response"
+        raise ValueError(f"y: expected two label values, got {len(labels)}: {shown}; {remedy}.")
+    return labels
+
+
+def _inside(values: np.ndarray) -> np.ndarray:
+    return np.clip(np.asarray(values, np.float64), -LARGEST_CELL, LARGEST_CELL).astype(np.float32)

@@ -1,0 +1,149 @@
+"""What is assumed of a row.
+
+A model is a small immutable object that knows the likelihood of one row and the prior of its parameters `θ`.
+Everything else in the package (β-likelihood, posteriors, constructions) is derived from it. A model must give
+
+=======================================  ============================================================
+``parameter_count(columns)``             how many parameters it has for rows of this many columns
+``log_likelihood(theta, row)``           `ℓ(θ)`, the log-likelihood of one row
+``log_prior(theta)``                     `log π0(θ)`, up to a constant
+=======================================  ============================================================
+
+and may give, each of which makes something possible or faster,
+
+=======================================  ============================================================
+``power_integral(theta, row, beta)``     `I = ∫ p^(1+β)`, without which only β = 0 can be used
+``log_temperature(columns, beta)``       `log c`, when `I = c` is the same for every row and θ
+``log_likelihoods(thetas, rows)``        the matrix of `ℓ` over rows and draws at once
+``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
+``prior``                                a `GaussianPrior`, which `conjugate` needs
+``robust_start(rows)``                   where to start the search of the mode on dirty rows
+``parameter_names(columns)``             what to call the parameters
+=======================================  ============================================================
+
+A model is a JAX pytree: its arrays and floats may change without recompiling, everything else
+(strings, integers, flags) is part of the program.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Response = Literal["none", "real", "binary"]
+
+
+class Rows(NamedTuple):
+    """Rows of a table as the models see them; one row when the leading axis is taken off.
+
+    NumPy arrays where rows come from, JAX arrays where they are computed with: ``x`` (rows, columns) and ``y`` (rows),
+    None for models without response.
+    """
+
+    x: Any
+    y: Any = None
+
+
+class Model(abc.ABC):
+    """A likelihood for rows and a prior for parameters. Subclasses are final and immutable."""
+
+    name: ClassVar[str]
+    response: ClassVar[Response] = "none"
+
+    if TYPE_CHECKING:
+        # What a model may give; `hasattr` tells.
+        power_integral: Any
+        log_temperature: Any
+        log_likelihoods: Any
+        conjugate: Any
+        prior: Any
+        robust_start: Any
+        parameter_names: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make every model a pytree, so that one compiled program serves all its settings."""
+        super().__init_subclass__(**kwargs)
+        jax.tree_util.register_pytree_node(cls, cls._flatten, cls._unflatten)
+
+    @abc.abstractmethod
+    def parameter_count(self, columns: int) -> int:
+        """Return how many parameters the model has for rows of this many columns."""
+
+    @abc.abstractmethod
+    def log_likelihood(self, theta: Float[Array, " p"], row: Rows) -> Float[Array, ""]:
+        """Return the log-likelihood of one row."""
+
+    @abc.abstractmethod
+    def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
+        """Return the log-density of the prior, up to a constant."""
+
+    def _flatten(self) -> tuple[tuple, tuple]:
+        settings = sorted(vars(self).items())
+        leaves = {k: v for k, v in settings if not _is_static(v)}
+        return tuple(leaves.values()), (tuple(leaves), tuple((k, v) for k, v in settings if _is_static(v)))
+
+    @classmethod
+    def _unflatten(cls, aux: tuple, leaves: tuple) -> Model:
+        model = object.__new__(cls)
+        vars(model).update(zip(aux[0], leaves, strict=True))
+        vars(model).update(aux[1])
+        return model
+
+    def __repr__(self) -> str:
+        """Show the settings a person gave."""
+        settings = ", ".join(f"{k}={_brief(v)}" for k, v in sorted(vars(self).items()))
+        return f"{type(self).__name__}({settings})"
+
+
+class LinearPredictor(Model):
+    """A model whose row enters through `η = z·θ` alone: one matrix product, then scalar functions.
+
+    A subclass says how a response `y` is distributed given `η`; `z` is the row's covariates, followed by a one
+    when ``intercept`` is true.
+    """
+
+    intercept: bool
+
+    @abc.abstractmethod
+    def response_log_likelihood(self, eta: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the log-likelihood of one response given its linear predictor."""
+
+    def features(self, rows: Rows) -> Float[Array, "*rows p"]:
+        """Return `z`: the covariates, and a one for the intercept."""
+        if not self.intercept:
+            return rows.x
+        return jnp.concatenate([rows.x, jnp.ones_like(rows.x[..., :1])], axis=-1)
+
+    def parameter_count(self, columns: int) -> int:
+        """One coefficient a column, and the intercept."""
+        return columns + int(self.intercept)
+
+    def parameter_names(self, columns: list[str]) -> list[str]:
+        """Coefficients carry their column's name."""
+        return [*columns, "intercept"] if self.intercept else list(columns)
+
+    def log_likelihood(self, theta: Float[Array, " p"], row: Rows) -> Float[Array, ""]:
+        """Return the log-likelihood of one row."""
+        return self.response_log_likelihood(self.features(row) @ theta, row.y)
+
+    def power_integral(self, theta: Float[Array, " p"], row: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
+        """Return `∫ p(ψ | x, θ)^(1+β) dψ` of one row."""
+        return self.response_power_integral(self.features(row) @ theta, beta)
+
+    @abc.abstractmethod
+    def response_power_integral(self, eta: Float[Array, ""], beta: Float[Array, ""]) -> Float[Array, ""]:
+        """Return `∫ p(ψ | η)^(1+β) dψ`."""
+
+
+def _is_static(value: Any) -> bool:
+    return isinstance(value, (str, bool, int, type(None))) or callable(value)
+
+
+def _brief(value: Any) -> str:
+    size = getattr(value, "size", 1)
+    return f"<{np.shape(value)} array>" if size > 1 else str(value)

@@ -1,0 +1,67 @@
+"""Linear regression with known noise: `y = z·θ + ε`, `ε ~ N(0, σ²)`, `z = (x, 1)`, Gaussian prior.
+
+The power integral `(2πσ²)^(−β/2) (1+β)^(−1/2)` is the same for every row and θ. The classical posterior is Gaussian
+with precision `Σ0⁻¹ + σ⁻² Σ_n w_n z_n z_nᵀ` and shift `Σ0⁻¹ μ0 + σ⁻² Σ_n w_n y_n z_n`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, final
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from betacores.models.base import LinearPredictor, Response, Rows
+from betacores.models.prior import GaussianPrior, gaussian_prior
+
+
+@final
+class LinearRegression(LinearPredictor):
+    """A real response linear in the covariates, with Gaussian noise of known standard deviation.
+
+    Parameters
+    ----------
+    noise
+        Standard deviation of the response around the line.
+    intercept
+        Whether to add a constant to the linear predictor (as the last parameter).
+    prior
+        Prior of the coefficients; independent N(0, 1) if not given.
+    """
+
+    name: ClassVar[str] = "linear"
+    response: ClassVar[Response] = "real"
+
+    def __init__(self, noise: float = 1.0, intercept: bool = True, prior: GaussianPrior | None = None):
+        if not (math.isfinite(noise) and noise > 0):
+            raise ValueError(f"noise: expected a positive standard deviation, got {noise!r}.")
+        self.noise = float(noise)
+        self.intercept = bool(intercept)
+        self.prior = prior or gaussian_prior()
+
+    def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
+        """Return the log-density of the prior."""
+        return self.prior.log_density(theta)
+
+    def response_log_likelihood(self, eta: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Return the Gaussian log-density of a response."""
+        return -0.5 * ((y - eta) / self.noise) ** 2 - self._log_normaliser()
+
+    def response_power_integral(self, eta: Float[Array, "..."], beta: Float[Array, ""]) -> Float[Array, "..."]:
+        """Return the power integral, the same for every row and line."""
+        return jnp.broadcast_to(jnp.exp(self.log_temperature(0, beta)), jnp.shape(eta))
+
+    def log_temperature(self, columns: int, beta: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the log of the power integral."""
+        del columns
+        return -beta * self._log_normaliser() - 0.5 * jnp.log1p(beta)
+
+    def conjugate(self, rows: Rows, weights: Float[Array, " n"]) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+        """Return what weighted rows add to the posterior's precision and shift."""
+        z = self.features(rows)
+        weighted = z * (weights / self.noise**2)[:, None]
+        return weighted.T @ z, weighted.T @ rows.y
+
+    def _log_normaliser(self) -> Float[Array, ""]:
+        return 0.5 * jnp.log(2 * jnp.pi) + jnp.log(self.noise)

@@ -1,0 +1,70 @@
+"""Gaussian priors `N(μ0, Σ0)`, kept by their precision, which is what posteriors need."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
+
+
+class GaussianPrior(NamedTuple):
+    """A Gaussian prior. Make one with `gaussian_prior`.
+
+    ``mean`` is a number or a vector, ``precision`` a number or a vector when the parameters are independent, else a
+    matrix.
+    """
+
+    mean: Any
+    precision: Any
+
+    def log_density(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
+        """Return the log-density up to a constant."""
+        away = theta - self.mean
+        weighted = self.precision @ away if jnp.ndim(self.precision) == 2 else self.precision * away
+        return -0.5 * away @ weighted
+
+    def mean_vector(self, p: int) -> Float[Array, " p"]:
+        """Return the mean of p parameters."""
+        return jnp.broadcast_to(jnp.asarray(self.mean, jnp.result_type(float)), (p,))
+
+    def precision_matrix(self, p: int) -> Float[Array, "p p"]:
+        """Return the precision of p parameters as a matrix."""
+        if jnp.ndim(self.precision) == 2:
+            return jnp.asarray(self.precision)
+        return jnp.diag(jnp.broadcast_to(jnp.asarray(self.precision, jnp.result_type(float)), (p,)))
+
+
+def gaussian_prior(mean: ArrayLike = 0.0, covariance: ArrayLike = 1.0) -> GaussianPrior:
+    """Make the prior `N(mean, covariance)`.
+
+    Parameters
+    ----------
+    mean
+        A number, or one for each parameter.
+    covariance
+        A number or one for each parameter (variances of independent parameters), or a covariance matrix.
+    """
+    mean = np.asarray(mean, np.float64)
+    covariance = np.asarray(covariance, np.float64)
+    if mean.ndim > 1 or not np.all(np.isfinite(mean)):
+        raise ValueError(f"prior mean: expected a finite number or vector, got shape {mean.shape}.")
+    return GaussianPrior(mean, precision_of(covariance, "prior covariance"))
+
+
+def precision_of(covariance: np.ndarray, what: str) -> np.ndarray:
+    """Return the inverse of a covariance given as variance(s) or a matrix, or say what is wrong with it."""
+    if covariance.ndim > 2 or not np.all(np.isfinite(covariance)):
+        raise ValueError(f"{what}: expected a finite number, vector or matrix, got shape {covariance.shape}.")
+    if covariance.ndim < 2:
+        if np.any(covariance <= 0):
+            raise ValueError(f"{what}: variances must be positive, got {covariance.min():g}.")
+        return 1.0 / covariance
+    if covariance.shape[0] != covariance.shape[1] or not np.allclose(covariance, covariance.T):
+        raise ValueError(f"{what}: expected a symmetric matrix, got shape {covariance.shape}.")
+    smallest = np.linalg.eigvalsh(covariance).min()
+    if smallest <= 0:
+        raise ValueError(f"{what}: must be positive definite, its smallest eigenvalue is {smallest:.3g}.")
+    return np.linalg.inv(covariance)

@@ -1,0 +1,129 @@
+"""Laplace approximation of `∝ exp(Σ_n w_n f_n) π0`: a Gaussian at the mode, with the curvature there.
+
+The mode is found by damped Newton steps: with gradient `g` and negative Hessian `A` (made positive definite if it is
+not), solve `(A + λ diag A) δ = g` and move if that does not lower the log-posterior; λ falls after a success and rises
+after a failure. The search ends when the squared Newton decrement `g·A⁻¹g`, twice the log-posterior still to be gained
+in posterior standard deviations, is below a tolerance; the last step is then taken without another look.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Bool, Float, Int
+
+from betacores.divergence import Beta
+from betacores.models.base import Model, Rows
+from betacores.posteriors.derivatives import Derivatives, log_posterior_derivatives, prior_derivatives
+from betacores.posteriors.gaussian import Gaussian, factorise
+
+# Exact to about 0.3 % of a posterior standard deviation before the last step, far less after it.
+TOLERANCE = 1e-5
+MAX_STEPS = 100
+
+
+class LaplaceInfo(NamedTuple):
+    """How the search for the mode ended."""
+
+    converged: Bool[Array, ""]
+    steps: Int[Array, ""]
+    decrement: Float[Array, ""]
+    lifted: Bool[Array, ""]
+
+
+class Newton(NamedTuple):
+    """One Newton step, not yet taken."""
+
+    step: Float[Array, " p"]
+    decrement: Float[Array, ""]
+    factor: Float[Array, "p p"]
+    lifted: Bool[Array, ""]
+
+
+class _State(NamedTuple):
+    theta: Float[Array, " p"]
+    at: Derivatives
+    newton: Newton
+    damping: Float[Array, ""]
+    steps: Int[Array, ""]
+
+
+def laplace(
+    model: Model,
+    rows: Rows,
+    weights: Float[Array, " n"],
+    beta: Beta = None,
+    start: Float[Array, " p"] | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+    max_steps: int = MAX_STEPS,
+) -> tuple[Gaussian, LaplaceInfo]:
+    """Return the Laplace approximation of a weighted posterior, and how it was found.
+
+    Parameters
+    ----------
+    model, rows, weights
+        The posterior's ingredients. Rows of weight zero change nothing.
+    beta
+        Of the β-likelihood; None is the classical posterior.
+    start
+        Where to begin; zero if not given. The mode for slightly different weights is a good one.
+    tolerance
+        Of the squared Newton decrement.
+    max_steps
+        After so many steps the search gives up, which ``info.converged`` tells.
+    """
+    p = model.parameter_count(rows.x.shape[-1])
+    start = jnp.zeros(p, rows.x.dtype) if start is None else start
+
+    def look(theta: Float[Array, " p"]) -> Derivatives:
+        return log_posterior_derivatives(model, theta, rows, weights, beta)
+
+    def unfinished(state: _State) -> Bool[Array, ""]:
+        return ~_settled(state, tolerance) & (state.steps < max_steps)
+
+    def advance(state: _State) -> _State:
+        theta = state.theta + state.newton.step
+        at = look(theta)
+        better = accepts(state.at.value, at.value)
+        damping = next_damping(state.damping, better)
+        theta, at = jax.tree.map(lambda new, old: jnp.where(better, new, old), (theta, at), (state.theta, state.at))
+        return _State(theta, at, newton(model, theta, at, damping), damping, state.steps + 1)
+
+    at, undamped = look(start), jnp.zeros((), rows.x.dtype)
+    first = _State(start, at, newton(model, start, at, undamped), undamped, jnp.zeros((), jnp.int32))
+    last = jax.lax.while_loop(unfinished, advance, first)
+    converged = _settled(last, tolerance)
+    mean = jnp.where(converged, last.theta + last.newton.step, last.theta)
+    info = LaplaceInfo(converged, last.steps, last.newton.decrement, last.newton.lifted)
+    return Gaussian(mean, last.newton.factor), info
+
+
+def _settled(state: _State, tolerance: float) -> Bool[Array, ""]:
+    return (state.newton.decrement <= tolerance) & (state.damping == 0)
+
+
+def newton(model: Model, theta: Float[Array, " p"], at: Derivatives, damping: Float[Array, ""]) -> Newton:
+    """Return the Newton step from the derivatives of the log-posterior at `theta`."""
+    prior = -prior_derivatives(model, theta).hessian.diagonal()
+    # No direction of the posterior is taken to be flatter than the flattest of the prior.
+    floor = jnp.maximum(prior.min(), jnp.asarray(1e-6, prior.dtype))
+    curvature = -at.hessian
+    damped = curvature + damping * jnp.diag(jnp.maximum(jnp.abs(curvature.diagonal()), floor))
+    factor, lifted = factorise(damped, floor)
+    step = cho_solve((factor, True), at.gradient)
+    return Newton(step, at.gradient @ step, factor, lifted)
+
+
+def accepts(value: Float[Array, ""], proposed: Float[Array, ""]) -> Bool[Array, ""]:
+    """Tell whether a proposed log-posterior is no worse than the current one, up to rounding."""
+    slack = 8 * jnp.finfo(value.dtype).eps * jnp.abs(value)
+    return jnp.isfinite(proposed) & (proposed >= value - slack)
+
+
+def next_damping(damping: Float[Array, ""], better: Bool[Array, ""]) -> Float[Array, ""]:
+    """Lower the damping after a success, to nothing when it is small; raise it after a failure."""
+    return jnp.where(better, jnp.where(damping > 1e-2, damping * 0.1, 0.0), jnp.maximum(damping * 10, 0.1))

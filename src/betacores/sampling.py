@@ -1,0 +1,58 @@
+"""Random subsets of row numbers without replacement, at a cost that does not depend on how many rows there are.
+
+Shuffling all N rows to take B of them costs N for every minibatch. Instead the numbers 0..B−1 are sent through a keyed
+random permutation of 0..N−1, built as a Feistel network over a rectangle just larger than N: each round adds to one
+coordinate a pseudo-random function of the other, which is invertible whatever the function. A number that lands
+outside 0..N−1 is sent through again until it lands inside, which keeps the whole a permutation.
+
+Reference: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PRNGKeyArray, UInt32
+
+ROUNDS = 6
+LARGEST = 2**31 - 1
+
+
+def random_subset(key: PRNGKeyArray, population: int, size: int) -> Int[Array, " size"]:
+    """Return `size` distinct numbers below `population`, every subset equally likely, in random order."""
+    if population > LARGEST:
+        raise ValueError(f"population: at most {LARGEST} rows can be numbered, got {population}.")
+    if size >= population:
+        return jax.random.permutation(key, population)
+    height = math.isqrt(population - 1) + 1
+    width = -(-population // height)
+    round_keys = jax.random.bits(key, (ROUNDS,), jnp.uint32)
+
+    def permute(number: UInt32[Array, " size"]) -> UInt32[Array, " size"]:
+        left, right = number // jnp.uint32(width), number % jnp.uint32(width)
+        for i in range(0, ROUNDS, 2):
+            left = _add(left, _hash(right ^ round_keys[i]), height)
+            right = _add(right, _hash(left ^ round_keys[i + 1]), width)
+        return left * jnp.uint32(width) + right
+
+    def outside(number: UInt32[Array, " size"]) -> Array:
+        return jnp.any(number >= population)
+
+    def again(number: UInt32[Array, " size"]) -> UInt32[Array, " size"]:
+        return jnp.where(number >= population, permute(number), number)
+
+    return jax.lax.while_loop(outside, again, permute(jnp.arange(size, dtype=jnp.uint32))).astype(jnp.int32)
+
+
+def _add(coordinate: UInt32[Array, " n"], random: UInt32[Array, " n"], modulus: int) -> UInt32[Array, " n"]:
+    # Scaling the upper 16 bits to the modulus is a product and a shift, where a remainder would be a division.
+    moved = coordinate + ((random >> 16) * jnp.uint32(modulus) >> 16)
+    return jnp.where(moved >= modulus, moved - jnp.uint32(modulus), moved)
+
+
+def _hash(x: UInt32[Array, " n"]) -> UInt32[Array, " n"]:
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)

@@ -1,0 +1,40 @@
+"""Scores for people: how much the model believes each row, and how much of the table is dirty.
+
+The score of a row is `r = p^β / I` at a robust estimate of the parameters: 1 on average over clean rows, near 0 for
+outliers. It has a β of its own, never 0, since at β = 0 every score is 1.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from betacores.divergence import log_scores
+from betacores.models.base import Model, Rows
+from betacores.sources import Source, collect
+
+
+def default_score_beta(model: Model, columns: int, beta: float) -> float:
+    """Return the β scores are read with, if none is asked for.
+
+    Large enough to tell rows apart, small enough that the scores of clean rows stay near 1: the more numbers a row's
+    likelihood multiplies, the smaller.
+    """
+    numbers = columns if model.response == "none" else 1
+    return max(beta, min(0.5, 2.0 / numbers))
+
+
+def row_scores(model: Model, source: Source, theta: np.ndarray, beta: float) -> Float[np.ndarray, " rows"]:
+    """Return the score of every row at one parameter."""
+    return np.exp(collect(source, lambda rows: _block_log_scores(model, theta, rows, np.float32(beta))))
+
+
+def contamination(scores: Float[np.ndarray, " rows"]) -> float:
+    """Return the estimated share of rows that do not come from the model."""
+    return float(np.clip(1.0 - np.mean(scores, dtype=np.float64), 0.0, 1.0))
+
+
+@jax.jit
+def _block_log_scores(model: Model, theta: Array, rows: Rows, beta: Array) -> Float[Array, " n"]:
+    return log_scores(model, theta, rows, beta)

@@ -1,0 +1,176 @@
+"""Coresets on disk: a folder of Parquet and JSON.
+
+=====================  ====================================================================
+``coreset.parquet``    the chosen rows with their numbers and weights, for any other tool
+``path.parquet``       every row ever inserted, and its weight after each outer iteration
+``scores.parquet``     the score of every input row
+``summary.json``       everything else: version, model, settings, timings, warnings
+=====================  ====================================================================
+
+The folder is written under another name first and put in place at the end: a broken run leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from betacores.constructions.path import Path
+from betacores.coreset import Coreset, Info
+from betacores.models import MODELS, GaussianPrior, Model
+
+FORMAT = 1
+
+
+def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> FilePath:
+    """Write a coreset to a folder."""
+    if folder.exists() and not overwrite:
+        raise FileExistsError(f"{folder} exists already; pass overwrite=True to replace it.")
+    if folder.exists() and not (folder / "summary.json").exists():
+        raise FileExistsError(f"{folder} is not a saved coreset and will not be replaced; choose another place.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = FilePath(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        iterations = np.asarray(coreset.path.weights).T
+        kept = _table(coreset.columns, coreset.indices, coreset.X, coreset.y, pa.array(coreset.weights))
+        path = _table(coreset.columns, coreset.path.indices, coreset.path_X, coreset.path_y, pa.array(list(iterations)))
+        pq.write_table(kept, draft / "coreset.parquet")
+        pq.write_table(path, draft / "path.parquet")
+        pq.write_table(pa.table({"score": coreset.scores}), draft / "scores.parquet")
+        text = json.dumps(_summary(coreset), indent=2, allow_nan=False)
+        (draft / "summary.json").write_text(text + "\n", encoding="utf-8")
+        draft.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        draft.rename(folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return folder
+
+
+def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
+    """Read a coreset that `Coreset.save` wrote.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    model
+        The model, needed only if it is not one of the built-in ones.
+    """
+    folder = FilePath(path)
+    if not (folder / "summary.json").is_file():
+        raise FileNotFoundError(f"{folder} holds no saved coreset (summary.json is missing).")
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    if summary.get("format") != FORMAT:
+        raise ValueError(
+            f"{folder} has format {summary.get('format')!r}, this version reads {FORMAT}; install a matching betacores."
+        )
+    if model is None:
+        model = _model_from(summary["model"])
+    kept, rows = pq.read_table(folder / "coreset.parquet"), pq.read_table(folder / "path.parquet")
+    columns = summary["columns"]
+    iterations = [np.asarray(w, np.float64) for w in rows["weight"].to_pylist()]
+    count = summary["iterations"]
+    weights = np.stack(iterations, axis=1) if iterations else np.zeros((count, 0))
+    return Coreset(
+        indices=kept["row"].to_numpy().astype(summary["dtypes"]["row"]),
+        weights=kept["weight"].to_numpy(),
+        X=_matrix(kept, columns),
+        y=_response(kept, summary),
+        scores=pq.read_table(folder / "scores.parquet")["score"].to_numpy(),
+        contamination=summary["contamination"],
+        model=model,
+        method=summary["method"],
+        beta=summary["beta"],
+        info=Info(**summary["info"]),
+        columns=columns,
+        labels=None if summary["labels"] is None else np.asarray(summary["labels"], summary["dtypes"]["y"]),
+        path=Path(rows["row"].to_numpy().astype(summary["dtypes"]["row"]), weights),
+        path_X=_matrix(rows, columns),
+        path_y=_response(rows, summary),
+    )
+
+
+def _table(columns: list[str], indices: np.ndarray, x: np.ndarray, y: np.ndarray | None, weights: pa.Array) -> pa.Table:
+    # Names of input columns may be anything, even "weight"; position tells them apart.
+    names = ["row", *(["y"] if y is not None else []), "weight", *columns]
+    arrays = [pa.array(indices), *([pa.array(y)] if y is not None else []), weights]
+    arrays += [pa.array(np.ascontiguousarray(x[:, j])) for j in range(x.shape[1])]
+    return pa.Table.from_arrays(arrays, names=_distinct(names))
+
+
+def _distinct(names: list[str]) -> list[str]:
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        result.append(name)
+    return result
+
+
+def _matrix(table: pa.Table, columns: list[str]) -> np.ndarray:
+    first = table.num_columns - len(columns)
+    values = [table.column(first + j).to_numpy() for j in range(len(columns))]
+    return np.column_stack(values) if values else np.empty((table.num_rows, 0))
+
+
+def _response(table: pa.Table, summary: dict[str, Any]) -> np.ndarray | None:
+    if summary["dtypes"]["y"] is None:
+        return None
+    return np.asarray(table.column(1).to_pylist()).astype(summary["dtypes"]["y"])
+
+
+def _summary(coreset: Coreset) -> dict[str, Any]:
+    from betacores import __version__
+
+    return {
+        "format": FORMAT,
+        "betacores": __version__,
+        "model": {"name": coreset.model.name, "settings": _plain(vars(coreset.model))},
+        "method": coreset.method,
+        "beta": coreset.beta,
+        "contamination": coreset.contamination,
+        "rows": coreset.row_count,
+        "kept": len(coreset),
+        "iterations": len(coreset.path.weights),
+        "columns": coreset.columns,
+        "labels": None if coreset.labels is None else coreset.labels.tolist(),
+        "dtypes": {"row": str(coreset.indices.dtype), "y": None if coreset.y is None else coreset.y.dtype.str},
+        "info": _plain(vars(coreset.info)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it, exactly."""
+    if isinstance(value, GaussianPrior):
+        return {"mean": _plain(value.mean), "precision": _plain(value.precision)}
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return getattr(value, "__name__", repr(value)) if callable(value) else value
+
+
+def _model_from(stored: dict[str, Any]) -> Model:
+    if stored["name"] not in MODELS:
+        raise ValueError(f"The model {stored['name']!r} is not built in; pass it: load(path, model=...).")
+    # Restored attribute by attribute, past the constructor: its derived numbers must come back exactly.
+    model = object.__new__(MODELS[stored["name"]])
+    for name, value in stored["settings"].items():
+        if name == "prior":
+            value = GaussianPrior(np.asarray(value["mean"]), np.asarray(value["precision"]))
+        vars(model)[name] = np.asarray(value) if isinstance(value, list) else value
+    return model

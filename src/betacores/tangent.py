@@ -1,0 +1,37 @@
+"""Centred likelihood vectors: rows as directions in the space of log-posteriors.
+
+With draws `θ_1..θ_S` a row becomes the vector `ḡ = (g(θ_s) − mean_s g)_s`. Products of such vectors, over S, estimate
+covariances under the distribution the draws come from, and the gradient of the KL divergence between a coreset
+posterior and the full one is such a covariance.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from betacores.divergence import Beta, likelihoods
+from betacores.models.base import Model, Rows
+
+
+def vectors(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Beta) -> Float[Array, "n s"]:
+    """Return the centred vectors of rows."""
+    return centred(likelihoods(model, thetas, rows, beta))
+
+
+def centred(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
+    """Return each row less its mean; a row that is constant up to rounding becomes exactly zero."""
+    away = values - values.mean(-1, keepdims=True)
+    # Far outliers have the same likelihood under every draw. Rounding must not make a direction out of that.
+    size = jnp.abs(values).max(-1, keepdims=True)
+    flat = jnp.abs(away).max(-1, keepdims=True) <= 4 * jnp.finfo(values.dtype).eps * size
+    return jnp.where(flat, 0.0, away)
+
+
+def anchored(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
+    """Return each row less its value at the first draw.
+
+    Against a centred residual this is as good as centring, and costs one subtraction: `ḡ·R = (g − g_1)·R` if `Σ R = 0`.
+    A row that is the same under every draw becomes exactly zero.
+    """
+    return values - values[:, :1]
