@@ -12,7 +12,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 demo: $(VENV)/ready
-	NPROC=1 $(RUN) -m betacores demo --out demo-output --force
+	$(RUN) -m betacores demo --out demo-output --force
 
 test: $(VENV)/ready lint
 	$(RUN) -m pytest

@@ -189,9 +189,7 @@ def beta_cores(
         if chosen is not None and chosen not in members:
             members, weights = np.append(members, chosen), np.append(weights, 0.0)
         if len(members):
-            weights, start = reweight(
-                problem, rng, members, weights, start, batch_optimise, steps, learning_rate
-            )
+            weights, start = reweight(problem, rng, members, weights, start, batch_optimise, steps, learning_rate)
         path[m, : len(members)] = weights
     return Path(members, path[:, : len(members)])
 

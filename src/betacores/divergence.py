@@ -50,6 +50,12 @@ def likelihood(model: Model, theta: Float[Array, " p"], row: Rows, beta: Beta) -
     return _plain(log_likelihood, model.power_integral(theta, row, beta), beta)
 
 
+def transformed(model: Model, log_likelihood: Array, columns: int, beta: Beta) -> Array:
+    """Return `f` as a function of `ℓ` alone, elementwise, for models whose power integral is a constant."""
+    log_likelihood = jnp.maximum(log_likelihood, FLOOR)
+    return log_likelihood if beta is None else _tempered(log_likelihood, model.log_temperature(columns, beta), beta)
+
+
 def response_likelihood(model: LinearPredictor, eta: Array, y: Array, beta: Beta) -> Array:
     """Return `f` as a function of the linear predictor, elementwise."""
     log_likelihood = jnp.maximum(model.response_log_likelihood(eta, y), FLOOR)

@@ -16,6 +16,9 @@ def demo(
 ) -> None:
     """Summarise an embedded, dirty table and compare with all rows and with a random subset."""
     from betacores.cli.progress import progress_bar
+    from betacores.cores import keep_to_one_core
+
+    keep_to_one_core()
     from betacores.experiments.demo import run, story
 
     if out.exists() and not force:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +18,6 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
 ) -> None:
     """Run one of the β-Cores paper's experiments and write its figures and table."""
-    # One single-threaded process a trial is faster than one process with many threads; must be set before JAX starts.
-    os.environ.setdefault("NPROC", "1")
     from betacores.cli.progress import progress_bar
     from betacores.experiments import gaussian
     from betacores.inputs import check_choice, check_number

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import json
 import multiprocessing
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from betacores.cores import cores, keep_to_one_core
 from betacores.datasets import contaminated_gaussian
 
 FRACTIONS = (0.0, 0.15, 0.30)
 METHODS = ("beta-cores", "sparse-vi", "uniform")
 BETA = 0.01
+SHOWN = (1, 10, 30, 60, 200)
 SIZES = (1, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200)
 
 
@@ -38,6 +39,7 @@ class Run(NamedTuple):
     outliers: Int[np.ndarray, " m"]
     first_outlier: int | None
     seconds: float
+    snapshots: dict[str, tuple[list[int], list[float]]]
 
 
 def run(fraction: float, method: str, trial: int, size: int, seed: int) -> Run:
@@ -64,6 +66,11 @@ def run(fraction: float, method: str, trial: int, size: int, seed: int) -> Run:
         np.array([table.outlier[ids].sum() for ids, _ in paths]),
         first,
         coreset.info.timings[method],
+        {
+            str(m): (ids.tolist(), weights.tolist())
+            for m, (ids, weights) in zip(sizes, paths, strict=True)
+            if m in SHOWN
+        },
     )
 
 
@@ -99,9 +106,14 @@ def reproduce(
     missing = [task for task in tasks if task[:3] not in done]
     total = len(tasks)
     if missing:
-        # Fresh processes: JAX's threads do not survive a fork.
-        workers = min(jobs or os.cpu_count() or 1, len(missing))
-        with multiprocessing.get_context("spawn").Pool(workers) as pool, store.open("a") as sink:
+        # One single-threaded process a core is faster than one process of many threads. Fresh processes, since JAX's
+        # threads do not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        workers = min(jobs or len(cores()), len(missing))
+        cores_left = context.SimpleQueue()
+        for number in range(workers):
+            cores_left.put(number)
+        with context.Pool(workers, _settle, (cores_left,)) as pool, store.open("a") as sink:
             for found in pool.imap_unordered(_run, missing):
                 done[found[:3]] = found
                 sink.write(json.dumps({"size": size, "seed": seed, **_plain(found)}) + "\n")
@@ -109,7 +121,11 @@ def reproduce(
                 if progress is not None:
                     progress(len(done), total)
     runs = [done[task[:3]] for task in tasks]
-    return [_table(out, runs), _page(out, runs, trials, size, seed), *gaussian_figures.draw(out, runs, size, seed)]
+    return [_table(out, runs), _page(out, runs, trials, size, seed), *gaussian_figures.draw(out, runs, seed)]
+
+
+def _settle(cores_left: Any) -> None:
+    keep_to_one_core(cores_left.get())
 
 
 def _run(task: tuple) -> Run:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from betacores.datasets import contaminated_gaussian
-from betacores.experiments.gaussian import BETA, FRACTIONS, METHODS, Run, posterior, quartiles
+from betacores.experiments.gaussian import FRACTIONS, METHODS, Run, posterior, quartiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,9 +17,9 @@ COLOURS = {"beta-cores": "#1b4f8a", "sparse-vi": "#c0504d", "uniform": "#6b9e4f"
 NAMES = {"beta-cores": "β-Cores", "sparse-vi": "SparseVI", "uniform": "uniform"}
 
 
-def draw(out: Path, runs: list[Run], size: int, seed: int) -> list[Path]:
-    """Draw both figures."""
-    return [_divergences(out, runs), _points(out, size, seed)]
+def draw(out: Path, runs: list[Run], seed: int) -> list[Path]:
+    """Draw both figures; the points are those of the first trial."""
+    return [_divergences(out, runs), _points(out, runs, seed)]
 
 
 def _divergences(out: Path, runs: list[Run]) -> Path:
@@ -42,35 +42,29 @@ def _divergences(out: Path, runs: list[Run]) -> Path:
     return path
 
 
-def _points(out: Path, size: int, seed: int) -> Path:
+def _points(out: Path, runs: list[Run], seed: int) -> Path:
     from matplotlib.figure import Figure
 
-    from betacores.front_door import summarize
-
-    sizes = [m for m in (1, 10, 30, 60, 200) if m <= size]
+    first = {(r.fraction, r.method): r for r in runs if r.trial == 0}
+    sizes = list(first[FRACTIONS[0], METHODS[0]].snapshots)
     figure = Figure(figsize=(2.6 * len(sizes), 2.6 * len(FRACTIONS)), layout="constrained")
     grid = figure.subplots(len(FRACTIONS), len(sizes), sharex=True, sharey=True, squeeze=False)
     for row, fraction in zip(grid, FRACTIONS, strict=True):
         table = contaminated_gaussian(seed, fraction)
         plane = np.linalg.qr(np.random.default_rng(seed).normal(size=(table.x.shape[1], 2)))[0]
-        robust: dict[str, Any] = {"sampler_target": "classical", "seed": seed, "size": size}
-        paths = {
-            "beta-cores": summarize(table.x, method="beta-cores", beta=BETA, **robust).path,
-            "sparse-vi": summarize(table.x, method="sparse-vi", **robust).path,
-        }
         clean = table.x[~table.outlier]
         for axis, m in zip(row, sizes, strict=True):
             axis.scatter(*(table.x[::5] @ plane).T, s=2, c="#c9ced6", linewidths=0)
-            for method, path in paths.items():
-                ids, weights = path.at(m)
+            for method in METHODS:
+                ids, weights = first[fraction, method].snapshots[m]
                 axis.scatter(*(table.x[ids] @ plane).T, s=9, c=COLOURS[method], linewidths=0, label=NAMES[method])
-                _ellipse(axis, *posterior(table.x[ids], weights), plane, COLOURS[method])
+                _ellipse(axis, *posterior(table.x[ids], np.array(weights)), plane, COLOURS[method])
             _ellipse(axis, *posterior(clean, np.ones(len(clean))), plane, "black")
             axis.set(xticks=[], yticks=[], title=f"F = {fraction:.0%}, m = {m}")
     grid[0, 0].legend(fontsize=7, loc="upper left", frameon=False)
-    file = out / "points.png"
-    figure.savefig(file, dpi=120)
-    return file
+    path = out / "points.png"
+    figure.savefig(path, dpi=120)
+    return path
 
 
 def _ellipse(axis: Axes, mean: np.ndarray, precision: float, plane: np.ndarray, colour: str) -> None:

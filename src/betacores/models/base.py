@@ -15,6 +15,8 @@ and may give, each of which makes something possible or faster,
 ``power_integral(theta, row, beta)``     `I = ∫ p^(1+β)`, without which only β = 0 can be used
 ``log_temperature(columns, beta)``       `log c`, when `I = c` is the same for every row and θ
 ``log_likelihoods(thetas, rows)``        the matrix of `ℓ` over rows and draws at once
+``quadratic(theta, rows)``               `ℓ`, its gradients and its one Hessian, if `ℓ` is quadratic in θ
+                                         with the same curvature for every row
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
@@ -60,6 +62,7 @@ class Model(abc.ABC):
         power_integral: Any
         log_temperature: Any
         log_likelihoods: Any
+        quadratic: Any
         conjugate: Any
         prior: Any
         robust_start: Any

@@ -72,6 +72,15 @@ class GaussianMean(Model):
         """Return the log of the power integral."""
         return -beta * self._log_normaliser(columns) - 0.5 * columns * jnp.log1p(beta)
 
+    def quadratic(
+        self, theta: Float[Array, " p"], rows: Rows
+    ) -> tuple[Float[Array, " n"], Float[Array, "n p"], Float[Array, "p p"]]:
+        """Return the log-densities of rows, their gradients, and the Hessian they share."""
+        away = self._whiten(rows.x - theta)
+        values = -0.5 * (away * away).sum(-1) - self._log_normaliser(rows.x.shape[-1])
+        gradients = away @ self.whitener if jnp.ndim(self.whitener) == 2 else away * self.whitener
+        return values, gradients, -self._precision(rows.x.shape[-1])
+
     def conjugate(self, rows: Rows, weights: Float[Array, " n"]) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Return what weighted rows add to the posterior's precision and shift."""
         columns = rows.x.shape[-1]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from betacores.divergence import Beta, likelihood, response_likelihood
+from betacores.divergence import Beta, likelihood, response_likelihood, transformed
 from betacores.models.base import LinearPredictor, Model, Rows
 
 
@@ -24,27 +25,33 @@ def likelihood_derivatives(
     model: Model, theta: Float[Array, " p"], rows: Rows, weights: Float[Array, " n"], beta: Beta
 ) -> Derivatives:
     """Return the derivatives of the weighted (β-)likelihood of rows."""
-    if not isinstance(model, LinearPredictor):
+    if isinstance(model, LinearPredictor):
+        z = model.features(rows)
+        value, slope, curvature = _twice(lambda eta: response_likelihood(model, eta, rows.y, beta), z @ theta)
+        # A padded row may hold anything; its zero weight must win over a non-finite product.
+        return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
 
-        def total(at: Float[Array, " p"]) -> Float[Array, ""]:
-            return weights @ jax.vmap(likelihood, (None, None, 0, None))(model, at, rows, beta)
+    if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
+        inner, gradients, hessian = model.quadratic(theta, rows)
+        value, slope, curvature = _twice(lambda ell: transformed(model, ell, rows.x.shape[-1], beta), inner)
+        bent = ((weights * curvature)[:, None] * gradients).T @ gradients
+        return Derivatives(weights @ value, (weights * slope) @ gradients, (weights @ slope) * hessian + bent)
 
-        value, gradient = jax.value_and_grad(total)(theta)
-        return Derivatives(value, gradient, jax.hessian(total)(theta))
+    def total(at: Float[Array, " p"]) -> Float[Array, ""]:
+        return weights @ jax.vmap(likelihood, (None, None, 0, None))(model, at, rows, beta)
 
-    z = model.features(rows)
-    eta = z @ theta
-    ones = jnp.ones_like(eta)
+    value, gradient = jax.value_and_grad(total)(theta)
+    return Derivatives(value, gradient, jax.hessian(total)(theta))
 
-    def value_of(at: Float[Array, " n"]) -> Float[Array, " n"]:
-        return response_likelihood(model, at, rows.y, beta)
 
-    def slope_of(at: Float[Array, " n"]) -> Float[Array, " n"]:
-        return jax.jvp(value_of, (at,), (ones,))[1]
+def _twice(function: Callable[[Array], Array], at: Float[Array, " n"]) -> tuple[Array, Array, Array]:
+    """Return an elementwise function's values, first and second derivatives."""
+    ones = jnp.ones_like(at)
 
-    slope, curvature = jax.jvp(slope_of, (eta,), (ones,))
-    # A padded row may hold anything; its zero weight must win over a non-finite product.
-    return Derivatives(weights @ value_of(eta), (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
+    def slope(at: Float[Array, " n"]) -> Float[Array, " n"]:
+        return jax.jvp(function, (at,), (ones,))[1]
+
+    return function(at), *jax.jvp(slope, (at,), (ones,))
 
 
 def prior_derivatives(model: Model, theta: Float[Array, " p"]) -> Derivatives:

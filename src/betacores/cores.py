@@ -1,0 +1,29 @@
+"""Keeping to one core.
+
+Algorithm 1 is a loop of many small operations. With a pool of threads every one of them is handed over, and an idle
+thread spins in wait: slower on an idle machine, and many times slower when another process wants the core. A process
+that may use one core only runs everything in place.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def cores() -> list[int]:
+    """Return the numbers of the cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def keep_to_one_core(number: int = -1) -> None:
+    """Restrict this process to one of the cores it may use; call it before JAX is first used.
+
+    Where the system cannot do that, JAX is at least told to use one thread.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        allowed = cores()
+        os.sched_setaffinity(0, {allowed[number % len(allowed)]})
+    else:
+        os.environ.setdefault("NPROC", "1")
