@@ -1,4 +1,4 @@
-"""How fast is the compiled Algorithm 1, and does it do the same as plain NumPy and SciPy?
+"""Speed of the compiled Algorithm 1 against plain NumPy and SciPy, and agreement with them.
 
 Runs both on the same tables with the same settings, each in a process of its own on one core, and writes a page:
 

@@ -8,16 +8,18 @@ coreset still misses on a minibatch of B rows (the residual ``R = N/B Σ_b ḡ_b
 add the row most correlated with ``R``, then take T projected Adam steps along ``ḡ·R / S``.
 
 Reference: Manousakas & Mascolo, *β-Cores: Robust Large-Scale Bayesian Data Summarization in the
-Presence of Outliers*, WSDM 2021. Signs and scale of the β-likelihood are those of DESIGN 2.1.
+Presence of Outliers*, WSDM 2021. Its formulas differ in the sign and scale of the β-likelihood; here
+both are those with which it tends to the log-likelihood as β → 0.
 Its M is ``size``, S ``draws``, T ``steps``, B ``batch_select`` and ``batch_optimise``, c0
-``learning_rate``. There are two logistic yardsticks with the same numbers: plain and tuned.
+``learning_rate``. The models, plain and tuned, are in ``reference_models.py``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, optimize
+from reference_models import GaussianMean, Logistic, TunedGaussianMean, TunedLogistic
 
+Model = Logistic | TunedLogistic | GaussianMean | TunedGaussianMean
 TARGETS = ("beta", "classical")
 TINY = np.sqrt(np.finfo(float).tiny)
 
@@ -32,107 +34,18 @@ class Path(NamedTuple):
 class Problem(NamedTuple):
     """What stays fixed while a coreset is built; `target` is the β of the posterior drawn from."""
 
-    model: "Logistic | TunedLogistic | GaussianMean"
+    model: Model
     rows: np.ndarray
     beta: float
     target: float
     draws: int
 
 
-def signed_rows(x, y):
-    """Rows ``y [x, 1]`` of a logistic regression, whose likelihood needs ``row·θ`` alone."""
-    y = np.asarray(y, dtype=float)
-    if not np.isin(y, (-1.0, 1.0)).all():
-        raise ValueError(f"labels must be -1 or +1, got {np.unique(y)[:5]}; try 2 * y - 1")
-    return y[:, None] * np.column_stack([x, np.ones(len(x))])
-
-
-class Logistic:
-    """Logistic regression, labels in {-1, +1}, intercept last, prior N(0, I): the plain yardstick.
-
-    The formula of the paper's appendix, and a search from the prior mean every time, as in the
-    published code. Below log-odds of -709 a label gets probability 0: no loss if β >= 0.05.
-    """
-
-    rows = staticmethod(signed_rows)
-
-    def likelihood(self, theta, rows, beta):
-        """β-likelihood less ``1 - 1/β`` of every row under every draw, shape (rows, draws)."""
-        margin = rows @ theta.T
-        if beta == 0.0:
-            return _log_sigmoid(margin)
-        a, b = _inverse_chances(margin)
-        return a**-beta / beta - (a ** -(1.0 + beta) + b ** -(1.0 + beta)) / (1.0 + beta)
-
-    def objective(self, theta, rows, weights, beta):
-        """Negative log density of the weighted posterior and its gradient."""
-        a, b = _inverse_chances(rows @ theta)
-        slope = a**-beta / b / b + b ** -(1.0 + beta) / a
-        value = 0.5 * theta @ theta - weights @ self.likelihood(theta, rows, beta)
-        return value, theta - (weights * slope) @ rows
-
-    def draw(self, rng, rows, weights, count, beta, start=None):
-        """Laplace draws from the weighted posterior, its mode and covariance; `start` is unused."""
-        prior_mean = np.zeros(rows.shape[1])
-        return laplace(self.objective, rng, rows, weights, count, beta, prior_mean, {})
-
-
-class TunedLogistic:
-    """The model of `Logistic` tuned by hand, the strict yardstick: shared powers, warm searches."""
-
-    rows = staticmethod(signed_rows)
-
-    def likelihood(self, theta, rows, beta):
-        """β-likelihood of every row under every draw, shape (rows, draws)."""
-        margin = rows @ theta.T
-        return _log_sigmoid(margin) if beta == 0.0 else _value(_powers(margin, beta), beta)
-
-    def objective(self, theta, rows, weights, beta):
-        """Negative log density of the weighted posterior and its gradient."""
-        _, p, gain, q_power = powers = _powers(rows @ theta, beta)
-        q = 1.0 - p
-        slope = q * (q * (gain + 1.0) + p * q_power)
-        value = 0.5 * theta @ theta - weights @ _value(powers, beta)
-        return value, theta - (weights * slope) @ rows
-
-    def draw(self, rng, rows, weights, count, beta, start=None):
-        """Laplace draws, mode and covariance; the search starts from those of the last call."""
-        mode, covariance = (np.zeros(rows.shape[1]), None) if start is None else start
-        options = {"hess_inv0": covariance}
-        return laplace(self.objective, rng, rows, weights, count, beta, mode, options)
-
-
-class GaussianMean:
-    """Mean of a Gaussian with unit covariance, prior N(0, I)."""
-
-    def rows(self, x, y=None):
-        """Rows as they are, shape (N, d)."""
-        if y is not None:
-            raise ValueError("the Gaussian mean has no outcome; pass y=None")
-        return np.asarray(x, dtype=float)
-
-    def likelihood(self, theta, rows, beta):
-        """β-likelihood divided by its power integral, without θ-free terms, (rows, draws)."""
-        log_density = rows @ theta.T
-        log_density -= 0.5 * np.einsum("nd,nd->n", rows, rows)[:, None]
-        log_density -= 0.5 * np.einsum("sd,sd->s", theta, theta)
-        if beta == 0.0:
-            return log_density
-        # log(p^β / c): the powers of 2π cancel between the density and its power integral c.
-        return np.exp(beta * log_density + 0.5 * rows.shape[1] * np.log1p(beta)) / beta
-
-    def draw(self, rng, rows, weights, count, beta, start=None):
-        """Exact draws from the classical weighted posterior; nothing to start from."""
-        precision = 1.0 + weights.sum()
-        mean = weights @ rows / precision
-        return mean + rng.standard_normal((count, rows.shape[1])) / np.sqrt(precision), None
-
-
 def beta_cores(
     x: np.ndarray,
     y: np.ndarray | None,
     *,
-    model: Logistic | TunedLogistic | GaussianMean,
+    model: Model,
     size: int,
     beta: float,
     draws: int = 100,
@@ -151,7 +64,7 @@ def beta_cores(
         Covariates, or observations of the Gaussian.
     y : array of {-1, +1}, shape (N,), or None
         Labels; None for the Gaussian.
-    model : Logistic, TunedLogistic or GaussianMean
+    model : Logistic, TunedLogistic, GaussianMean or TunedGaussianMean
         What is assumed of a row.
     size, draws, steps : int
         Outer iterations M, so the most rows the coreset can hold; parameter draws S for every
@@ -177,8 +90,8 @@ def beta_cores(
         raise ValueError(f"sampler_target must be one of {TARGETS}, got {sampler_target!r}")
     if beta < 0.0:
         raise ValueError(f"beta must be at least 0, got {beta}")
-    if beta > 0.0 and sampler_target == "beta" and isinstance(model, GaussianMean):
-        raise ValueError("GaussianMean cannot draw with sampler_target='beta'; use 'classical'")
+    if beta > 0.0 and sampler_target == "beta" and isinstance(model, TunedGaussianMean):
+        raise ValueError("TunedGaussianMean cannot draw with sampler_target='beta'; use 'classical' or GaussianMean")
     rng = np.random.default_rng(seed)
     target = beta if sampler_target == "beta" else 0.0
     problem = Problem(model, model.rows(x, y), beta, target, draws)
@@ -242,56 +155,3 @@ def reweight(problem, rng, members, weights, start, batch_size, steps, learning_
 def centre(values):
     """Subtract the mean over draws, the last axis."""
     return values - values.mean(axis=-1, keepdims=True)
-
-
-def cholesky(precision):
-    """Lower Cholesky factor; an indefinite matrix gets eigenvalues of at least the prior's, 1."""
-    try:
-        return np.linalg.cholesky(precision)
-    except np.linalg.LinAlgError:
-        value, vector = np.linalg.eigh(precision)
-        return np.linalg.cholesky((vector * np.maximum(value, 1.0)) @ vector.T)
-
-
-def laplace(objective, rng, rows, weights, count, beta, start, options):
-    """Draws from a logistic posterior's Laplace approximation; also its mode and covariance."""
-    args, identity = (rows, weights, beta), np.eye(len(start))
-    mode = optimize.minimize(objective, start, args, "BFGS", jac=True, options=options).x
-    factor = cholesky(hessian(mode, *args))
-    inverse = linalg.solve_triangular(factor, identity, lower=True, check_finite=False)
-    theta = mode + rng.standard_normal((count, len(mode))) @ inverse
-    return theta, (mode, inverse.T @ inverse)
-
-
-def hessian(theta, rows, weights, beta):
-    """Hessian of the objective of both logistic models."""
-    a, b = _inverse_chances(rows @ theta)
-    curvature = a**-beta / b / b * (beta / b - 2.0 / a)
-    curvature += b ** -(1.0 + beta) / a * (1.0 / b - (1.0 + beta) / a)
-    return np.eye(len(theta)) - (rows.T * (weights * curvature)) @ rows
-
-
-def _inverse_chances(margin):
-    """``1 + e^-m`` and ``1 + e^m``: one over the probabilities of the label and of the other."""
-    with np.errstate(over="ignore"):
-        return 1.0 + np.exp(-margin), 1.0 + np.exp(margin)
-
-
-def _log_sigmoid(margin):
-    # Several times faster than scipy.special.log_expit, and as safe at both ends.
-    return np.minimum(margin, 0.0) - np.log1p(np.exp(-np.abs(margin)))
-
-
-def _powers(margin, beta):
-    """``log p, p, p^β - 1, q^β`` of the label's probability p and its complement q."""
-    log_p = _log_sigmoid(margin)
-    return log_p, np.exp(log_p), np.expm1(beta * log_p), np.exp(beta * (log_p - margin))
-
-
-def _value(powers, beta):
-    """β-likelihood from the `_powers` of the margin."""
-    log_p, p, gain, q_power = powers
-    if beta == 0.0:
-        return log_p
-    integral = p * (gain + 1.0) + (1.0 - p) * q_power
-    return gain / beta - (integral / (1.0 + beta) - 1.0)

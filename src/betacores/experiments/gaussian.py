@@ -139,7 +139,10 @@ def _plain(found: Run) -> dict:
 def _read(store: Path, size: int, seed: int) -> dict[tuple, Run]:
     if not store.exists():
         return {}
-    runs = [json.loads(line) for line in store.read_text().splitlines()]
+    # A run that was killed may have left half a line, always the last.
+    lines = [line for line in store.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    store.write_text("".join(lines))
+    runs = [json.loads(line) for line in lines]
     arrays = ("kl", "kept", "outliers")
     kept = [r for r in runs if (r.pop("size"), r.pop("seed")) == (size, seed)]
     for r in kept:

@@ -56,8 +56,8 @@ class GaussianMean(Model):
         # swallow the difference in single precision when the data are far from the origin.
         centre = thetas.mean(0)
         u, v = self._whiten(rows.x - centre), self._whiten(thetas - centre)
-        halves = 0.5 * (u * u).sum(-1)[:, None] + 0.5 * (v * v).sum(-1)
-        return u @ v.T - halves - self._log_normaliser(rows.x.shape[-1])
+        halves = 0.5 * (v * v).sum(-1)[:, None] + 0.5 * (u * u).sum(-1)
+        return (v @ u.T - halves - self._log_normaliser(rows.x.shape[-1])).T
 
     def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
         """Return the log-density of the prior."""

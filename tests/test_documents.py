@@ -1,0 +1,93 @@
+"""What the documents show is run: README snippets, and the examples of CONTRIBUTING."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import betacores as bc
+from betacores.constructions import METHODS
+
+ROOT = Path(__file__).parent.parent
+
+
+def python_blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def example_method():
+    before = dict(METHODS)
+    yield "most-believed"
+    METHODS.clear()
+    METHODS.update(before)
+
+
+def test_readme_python_runs_and_does_what_its_comments_say(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (block,) = python_blocks("README.md")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 10
+    names: dict = {}
+    exec(block, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2] == "0"
+    assert float(printed[-1]) == pytest.approx(0.3, abs=0.02)
+    assert len(bc.load("summary")) == len(names["coreset"])
+    assert names["draws"].shape == (1000, 20)
+
+
+def test_the_model_of_contributing_is_short_and_resists_outliers():
+    definition, use = python_blocks("CONTRIBUTING.md")[:2]
+    assert len(definition.splitlines()) < 40
+    random = np.random.default_rng(0)
+    times = random.exponential(1 / 3.0, (2000, 1))
+    times[:200] = random.uniform(50, 100, (200, 1))
+    names = {"times": times}
+    exec(definition, names)
+    exec(use, names)
+    coreset = names["coreset"]
+    assert coreset.contamination == pytest.approx(0.1, abs=0.03)
+    assert not (coreset.indices < 200).any()
+    rate = np.exp(coreset.posterior(sampler="laplace").mean[0])
+    assert rate == pytest.approx(3.0, rel=0.5)
+    classical = 2000 / times.sum()
+    assert abs(rate - 3.0) < abs(classical - 3.0)
+
+
+def test_the_model_of_contributing_has_the_right_power_integral():
+    from scipy.integrate import quad
+
+    names: dict = {}
+    exec(python_blocks("CONTRIBUTING.md")[0], names)
+    model = names["Exponential"]()
+    for theta, beta in [(0.0, 0.3), (1.2, 0.5), (-0.7, 1.0)]:
+        rate = np.exp(theta)
+        exact, _ = quad(lambda t, rate=rate, beta=beta: (rate * np.exp(-rate * t)) ** (1 + beta), 0, np.inf)
+        found = model.power_integral(np.array([theta]), bc.models.Rows(np.zeros(1)), beta)
+        assert float(found) == pytest.approx(exact, rel=1e-5)
+
+
+def test_the_construction_of_contributing_runs(example_method):
+    block = python_blocks("CONTRIBUTING.md")[2]
+    assert len(block.splitlines()) < 40
+    exec(block, {})
+    table = bc.datasets.contaminated_gaussian(0, 0.2, rows=300, columns=3)
+    coreset = bc.summarize(table.x, method=example_method, size=10)
+    assert len(coreset) == 10
+    assert not table.outlier[coreset.indices].any()
+
+
+def test_links_between_documents_lead_somewhere():
+    for name in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8")):
+            assert (ROOT / target).exists(), f"{name} links to {target}"
+
+
+def test_readme_shows_the_two_commands_the_makefile_has():
+    readme, makefile = (ROOT / "README.md").read_text(encoding="utf-8"), (ROOT / "Makefile").read_text()
+    for target in ("demo", "test"):
+        assert f"make {target}" in readme
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    for target in ("test-slow", "bench", "reproduce", "lint"):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
