@@ -56,7 +56,7 @@ def transformed(model: Model, log_likelihood: Array, columns: int, beta: Beta) -
     return log_likelihood if beta is None else _tempered(log_likelihood, model.log_temperature(columns, beta), beta)
 
 
-def response_likelihood(model: LinearPredictor, eta: Array, y: Array, beta: Beta) -> Array:
+def response_likelihood(model: LinearPredictor, eta: Array, y: Array | None, beta: Beta) -> Array:
     """Return `f` as a function of the linear predictor, elementwise."""
     log_likelihood = jnp.maximum(model.response_log_likelihood(eta, y), FLOOR)
     if beta is None:

@@ -110,6 +110,8 @@ def incremental(
     progress
         Called with the number of finished outer iterations and their total.
     """
+    if hasattr(model, "compact"):
+        model, rows = model.compact(rows)
     row_count = rows.x.shape[0]
     state = empty_state(model, rows, max(size, capacity or 0))
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate / t

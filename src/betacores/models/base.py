@@ -17,6 +17,7 @@ and may give, each of which makes something possible or faster,
 ``log_likelihoods(thetas, rows)``        the matrix of `ℓ` over rows and draws at once
 ``quadratic(theta, rows)``               `ℓ`, its gradients and its one Hessian, if `ℓ` is quadratic in θ
                                          with the same curvature for every row
+``compact(rows)``                        an equivalent model and rows that cost less to evaluate again and again
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
@@ -63,6 +64,7 @@ class Model(abc.ABC):
         log_temperature: Any
         log_likelihoods: Any
         quadratic: Any
+        compact: Any
         conjugate: Any
         prior: Any
         robust_start: Any
@@ -113,7 +115,7 @@ class LinearPredictor(Model):
     intercept: bool
 
     @abc.abstractmethod
-    def response_log_likelihood(self, eta: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
+    def response_log_likelihood(self, eta: Float[Array, "..."], y: Any) -> Float[Array, "..."]:
         """Return the log-likelihood of one response given its linear predictor."""
 
     def features(self, rows: Rows) -> Float[Array, "*rows p"]:

@@ -7,7 +7,7 @@ with precision `Σ0⁻¹ + σ⁻² Σ_n w_n z_n z_nᵀ` and shift `Σ0⁻¹ μ0 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -44,7 +44,7 @@ class LinearRegression(LinearPredictor):
         """Return the log-density of the prior."""
         return self.prior.log_density(theta)
 
-    def response_log_likelihood(self, eta: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
+    def response_log_likelihood(self, eta: Float[Array, "..."], y: Any) -> Float[Array, "..."]:
         """Return the Gaussian log-density of a response."""
         return -0.5 * ((y - eta) / self.noise) ** 2 - self._log_normaliser()
 

@@ -5,12 +5,12 @@ The power integral is the sum over both labels, `p^(1+β) + q^(1+β)`.
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from betacores.models.base import LinearPredictor, Response
+from betacores.models.base import LinearPredictor, Response, Rows
 from betacores.models.prior import GaussianPrior, gaussian_prior
 
 
@@ -37,9 +37,13 @@ class LogisticRegression(LinearPredictor):
         """Return the log-density of the prior."""
         return self.prior.log_density(theta)
 
-    def response_log_likelihood(self, eta: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Return `log sigmoid(y η)`."""
-        return jnp.minimum(y * eta, 0) - _log_excess(eta)
+    def compact(self, rows: Rows) -> tuple[LogisticRegression, Rows]:
+        """Return rows `y z` without label, and the model of them: the likelihood needs no more than `y η`."""
+        return LogisticRegression(intercept=False, prior=self.prior), Rows(self.features(rows) * rows.y[:, None])
+
+    def response_log_likelihood(self, eta: Float[Array, "..."], y: Any) -> Float[Array, "..."]:
+        """Return `log sigmoid(y η)`; y = 1 if there is no label."""
+        return jnp.minimum(eta if y is None else y * eta, 0) - _log_excess(eta)
 
     def response_power_integral(self, eta: Float[Array, "..."], beta: Float[Array, ""]) -> Float[Array, "..."]:
         """Return `p^(1+β) + q^(1+β)`, written in |η| so that it shares its logarithm with the likelihood."""
