@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from betacores.constructions.path import Path
 from betacores.divergence import as_beta
-from betacores.inputs import check_choice, check_number, encode_rows
+from betacores.inputs import check_choice, check_number, check_seed, encode_rows
 from betacores.models import Model
 from betacores.posteriors import conjugate, has_conjugate, laplace
 from betacores.posteriors.result import Posterior
@@ -135,6 +135,9 @@ class Coreset:
             Same seed, same draws.
         """
         check_number("draws", draws, at_least=1, whole=True)
+        check_number("chains", chains, at_least=1, whole=True)
+        check_number("warmup", warmup, at_least=1, whole=True)
+        check_seed(seed)
         check_choice("likelihood", likelihood, ("classical", "beta"))
         beta = self.beta if likelihood == "beta" else 0.0
         closed = has_conjugate(self.model) and beta == 0
@@ -171,13 +174,19 @@ class Coreset:
         return [f"theta{i}" for i in range(self.model.parameter_count(len(self.columns)))]
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return the rows with their weights as a pandas DataFrame, indexed by their numbers in the input."""
+        """Return the rows with their weights as a pandas DataFrame, indexed by their numbers in the input.
+
+        After the columns of the input come ``weight`` and, if there is a response, ``y``; a name that is taken gets an
+        underscore.
+        """
         import pandas
 
-        frame = pandas.DataFrame(self.X, columns=self.columns, index=pandas.Index(self.indices, name="row"))
-        if self.y is not None:
-            frame["y"] = self.y
-        frame["weight"] = self.weights
+        extra = [self.weights] if self.y is None else [self.weights, self.y]
+        names = distinct([*self.columns, *(["weight", "y"][: len(extra)])])
+        frame = pandas.DataFrame(self.X, index=pandas.Index(self.indices, name="row"))
+        for column in extra:
+            frame[frame.shape[1]] = column
+        frame.columns = pandas.Index(names)
         return frame
 
     def save(self, path: str | FilePath, *, overwrite: bool = False) -> FilePath:
@@ -198,3 +207,15 @@ class Coreset:
             *(f"  warning: {warning}" for warning in self.info.warnings),
         ]
         return "\n".join(lines)
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Return names made distinct by underscores; input columns may be called anything, even "weight"."""
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        result.append(name)
+    return result

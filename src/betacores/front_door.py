@@ -13,10 +13,13 @@ import numpy as np
 from betacores.constructions import METHODS, Context
 from betacores.coreset import Coreset, Info
 from betacores.divergence import has_power_integral
-from betacores.inputs import Problem, check_choice, check_number, read_problem
+from betacores.inputs import Problem, check_choice, check_number, check_seed, read_problem
 from betacores.models import Model
 from betacores.pilot import Pilot, pilot
 from betacores.scores import contamination, default_score_beta, row_scores
+
+# Far beyond any use; what lies further is no number of single precision.
+LARGEST_BETA = 1e6
 
 
 def summarize(
@@ -68,11 +71,11 @@ def summarize(
     """
     construction = METHODS[check_choice("method", method, METHODS)]
     check_number("size", size, at_least=1, whole=True)
-    check_number("seed", seed, at_least=0, whole=True)
+    check_seed(seed)
     if beta is not None:
-        check_number("beta", beta, at_least=0)
+        check_number("beta", beta, at_least=0, below=LARGEST_BETA)
     if score_beta is not None:
-        check_number("score_beta", score_beta, above=0)
+        check_number("score_beta", score_beta, above=0, below=LARGEST_BETA)
     settings = construction.check(settings)
     problem = read_problem(data, y, model)
     columns = len(problem.source.columns)

@@ -43,11 +43,15 @@ def read_problem(data: Any, y: Any, model: str | Model) -> Problem:
     if response is None and model.response != "none":
         raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
     _check_not_constant(x, columns)
+    _check_prior(model, len(columns))
     labels = _two_labels(response) if response is not None and model.response == "binary" else None
     beyond = int((np.abs(x) > LARGEST_CELL).sum())
     if response is not None and model.response == "real":
         if response.dtype.kind not in "fiub":
-            raise ValueError(f"y: expected numbers, got {response[0]!r}; for two labels choose model='logistic'.")
+            words = [v for v in response.tolist() if not isinstance(v, numbers.Real)]
+            if words:
+                raise ValueError(f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic'.")
+            response = response.astype(np.float64)
         beyond += int((np.abs(response.astype(np.float64)) > LARGEST_CELL).sum())
     notes = [note] if note else []
     if beyond:
@@ -72,6 +76,8 @@ def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
         raise TypeError(f"data: expected a table of numbers (array or DataFrame), got {data!r}.")
     names, table = _frame(data)
     if names is None:
+        if isinstance(data, np.ma.MaskedArray) and data.mask.any():
+            data = np.where(np.ma.getmaskarray(data), np.nan, np.ma.getdata(data).astype(np.float64))
         table = np.asarray(data)
         if table.ndim != 2:
             hint = " For one column use data.reshape(-1, 1)." if table.ndim == 1 else ""
@@ -92,7 +98,7 @@ def read_response(y: Any, rows: int) -> np.ndarray:
         response = response[:, 0]
     if response.ndim != 1 or len(response) != rows:
         raise ValueError(f"y: expected one value for each of the {rows} rows of data, got shape {response.shape}.")
-    missing = np.array([v is None or v != v for v in response.tolist()])
+    missing = np.array([_is_missing(v) for v in response.tolist()])
     if missing.any():
         raise ValueError(
             f"y: row {int(missing.argmax())} is missing ({missing.sum()} in all); drop or fill these rows."
@@ -101,6 +107,11 @@ def read_response(y: Any, rows: int) -> np.ndarray:
         row = int((~np.isfinite(response)).argmax())
         raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
     return response
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed that random keys can be made of."""
+    return int(check_number("seed", seed, at_least=0, below=2**32, whole=True))
 
 
 def check_number(
@@ -163,13 +174,23 @@ def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
     if not isinstance(frame, nw.DataFrame):
         return None, np.empty((0, 0))
     names = [str(name) for name in frame.columns]
-    for name in frame.columns:
-        series = frame[name]
+    columns = []
+    for name, series in zip(names, frame.iter_columns(), strict=True):
+        present = series.drop_nulls()
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-            example = series.drop_nulls()[0] if len(series.drop_nulls()) else None
-            raise ValueError(_not_numeric(str(name), example))
-    columns = [np.asarray(frame[name].to_numpy(), np.float64) for name in frame.columns]
+            raise ValueError(_not_numeric(name, present[0] if len(present) else None))
+        column = np.full(len(series), np.nan)
+        column[~series.is_null().to_numpy()] = present.to_numpy()
+        columns.append(column)
     return names, np.column_stack(columns) if columns else np.empty((len(frame), 0))
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas.NA will not be compared.
+        return True
 
 
 def _numbers(table: np.ndarray, names: list[str]) -> np.ndarray:
@@ -189,6 +210,13 @@ def _not_numeric(name: str, value: Any) -> str:
         f"data: column {name!r} is not numeric (it holds {value!r}); encode it as numbers, "
         "one-hot for categories, or leave it out."
     )
+
+
+def _check_prior(model: Model, columns: int) -> None:
+    parameters = model.parameter_count(columns)
+    for part in getattr(model, "prior", ()):
+        if np.ndim(part) and len(part) != parameters:
+            raise ValueError(f"prior: it is for {len(part)} parameters, the model has {parameters} for these columns.")
 
 
 def _check_finite(table: np.ndarray, names: list[str]) -> None:
@@ -211,7 +239,10 @@ def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
 
 
 def _two_labels(response: np.ndarray) -> np.ndarray:
-    labels = np.unique(response)
+    try:
+        labels = np.unique(response)
+    except TypeError:
+        raise TypeError("y: the label values are of different types; use one type, strings or numbers.") from None
     if len(labels) != 2:
         shown = ", ".join(repr(v) for v in labels[:5].tolist())
         remedy = "rows of both classes are needed" if len(labels) < 2 else "choose model='linear' for a real response"

@@ -68,6 +68,13 @@ def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray) -> Pilot
     return Pilot(np.asarray(theta), float(value), bool(converged), best)
 
 
+def curvature(model: Model, source: Source, theta: np.ndarray, beta: float) -> Float[np.ndarray, "p p"]:
+    """Return the negative Hessian of the log-posterior over all rows."""
+    traced = as_beta(beta)
+    total = reduce(source, lambda rows, present: _block_derivatives(model, theta, rows, present, traced))
+    return -(total.hessian + np.asarray(prior_derivatives(model, jnp.asarray(theta)).hessian))
+
+
 def _core(model: Model, sample: Rows) -> Source:
     """Return the rows whose every number is within a few scales of its column's median, and at least half of all."""
     table = np.column_stack([sample.x, sample.y]) if model.response == "real" else sample.x
@@ -78,7 +85,8 @@ def _core(model: Model, sample: Rows) -> Source:
     scale = np.where(scale > 0, scale, (high - low) / 2)
     farthest = (away / np.where(scale > 0, scale, 1.0)).max(axis=1)
     kept = farthest <= max(CORE_SCALES, np.median(farthest))
-    return ArraySource(sample.x[kept], None if sample.y is None else sample.y[kept])
+    # Left out by a zero, not cut out: another shape for every table would be another compilation.
+    return ArraySource(sample.x, sample.y, present=kept)
 
 
 def _climb(

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray, UInt32
 
-ROUNDS = 6
+# A network of this many rounds over a smaller rectangle is too regular; shuffling so few numbers costs little.
+ROUNDS, SMALL = 6, 1024
 LARGEST = 2**31 - 1
 
 
@@ -24,8 +25,8 @@ def random_subset(key: PRNGKeyArray, population: int, size: int) -> Int[Array, "
     """Return `size` distinct numbers below `population`, every subset equally likely, in random order."""
     if population > LARGEST:
         raise ValueError(f"population: at most {LARGEST} rows can be numbered, got {population}.")
-    if size >= population:
-        return jax.random.permutation(key, population)
+    if size >= population or population <= SMALL:
+        return jax.random.permutation(key, population)[:size]
     height = math.isqrt(population - 1) + 1
     width = -(-population // height)
     round_keys = jax.random.bits(key, (ROUNDS,), jnp.uint32)

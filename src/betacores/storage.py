@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from betacores.constructions.path import Path
-from betacores.coreset import Coreset, Info
+from betacores.coreset import Coreset, Info, distinct
 from betacores.models import MODELS, GaussianPrior, Model
 
 FORMAT = 1
@@ -33,7 +33,7 @@ def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> File
     """Write a coreset to a folder."""
     if folder.exists() and not overwrite:
         raise FileExistsError(f"{folder} exists already; pass overwrite=True to replace it.")
-    if folder.exists() and not (folder / "summary.json").exists():
+    if folder.exists() and not _is_coreset(folder):
         raise FileExistsError(f"{folder} is not a saved coreset and will not be replaced; choose another place.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = FilePath(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -100,23 +100,19 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
     )
 
 
+def _is_coreset(folder: FilePath) -> bool:
+    try:
+        return "betacores" in json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
 def _table(columns: list[str], indices: np.ndarray, x: np.ndarray, y: np.ndarray | None, weights: pa.Array) -> pa.Table:
     # Names of input columns may be anything, even "weight"; position tells them apart.
     names = ["row", *(["y"] if y is not None else []), "weight", *columns]
     arrays = [pa.array(indices), *([pa.array(y)] if y is not None else []), weights]
     arrays += [pa.array(np.ascontiguousarray(x[:, j])) for j in range(x.shape[1])]
-    return pa.Table.from_arrays(arrays, names=_distinct(names))
-
-
-def _distinct(names: list[str]) -> list[str]:
-    taken: set[str] = set()
-    result = []
-    for name in names:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        result.append(name)
-    return result
+    return pa.Table.from_arrays(arrays, names=distinct(names))
 
 
 def _matrix(table: pa.Table, columns: list[str]) -> np.ndarray:
@@ -145,7 +141,7 @@ def _summary(coreset: Coreset) -> dict[str, Any]:
         "kept": len(coreset),
         "iterations": len(coreset.path.weights),
         "columns": coreset.columns,
-        "labels": None if coreset.labels is None else coreset.labels.tolist(),
+        "labels": None if coreset.labels is None else _plain(coreset.labels),
         "dtypes": {"row": str(coreset.indices.dtype), "y": None if coreset.y is None else coreset.y.dtype.str},
         "info": _plain(vars(coreset.info)),
     }
@@ -160,7 +156,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
+        return _plain(value.tolist())
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
     return getattr(value, "__name__", repr(value)) if callable(value) else value
 
 

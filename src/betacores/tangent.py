@@ -21,7 +21,8 @@ def vectors(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Beta) -
 
 def centred(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
     """Return each row less its mean; a row that is constant up to rounding becomes exactly zero."""
-    away = values - values.mean(-1, keepdims=True)
+    away = anchored(values)
+    away = away - away.mean(-1, keepdims=True)
     # Far outliers have the same likelihood under every draw. Rounding must not make a direction out of that.
     size = jnp.abs(values).max(-1, keepdims=True)
     flat = jnp.abs(away).max(-1, keepdims=True) <= 4 * jnp.finfo(values.dtype).eps * size

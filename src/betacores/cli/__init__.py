@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from betacores import __version__
 from betacores.cli import demo, reproduce
 
 app = typer.Typer(
@@ -19,9 +20,7 @@ app.command("reproduce")(reproduce.reproduce)
 @app.callback(invoke_without_command=True)
 def _root(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
     if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"betacores {installed('betacores')}")
+        typer.echo(f"betacores {__version__}")
         raise typer.Exit
 
 

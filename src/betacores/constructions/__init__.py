@@ -60,8 +60,9 @@ def _check_incremental(given: dict[str, Any]) -> dict[str, Any]:
     for name in ("batch_select", "batch_optimise"):
         if settings[name] is not None:
             check_number(name, settings[name], at_least=1, whole=True)
-    if not callable(settings["learning_rate"]):
-        check_number("learning_rate", settings["learning_rate"], above=0)
+    rate = settings["learning_rate"]
+    for value in [rate(t) for t in range(1, settings["steps"] + 1)] if callable(rate) else [rate]:
+        check_number("learning_rate", value, above=0)
     check_choice("optimiser", settings["optimiser"], ("adam", "sgd"))
     check_choice("sampler_target", settings["sampler_target"], ("beta", "classical"))
     check_number("screen", settings["screen"], at_least=0, below=1)
@@ -108,10 +109,10 @@ def _with_defaults(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str,
 
 
 def _robust_beta(model: Model, columns: int, beta: float | None) -> float:
+    if beta != 0 and not has_power_integral(model):
+        raise ValueError(f"beta: the model {model.name!r} has no power integral, so only beta=0 can be used.")
     if beta is None:
         return min(0.5, 0.2 / columns) if model.response == "none" else 0.5
-    if beta > 0 and not has_power_integral(model):
-        raise ValueError(f"beta: the model {model.name!r} has no power integral, so only beta=0 can be used.")
     return float(beta)
 
 

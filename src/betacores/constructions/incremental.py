@@ -134,13 +134,13 @@ def incremental(
         try:
             state = advance(state, jax.random.fold_in(key, m))
             weights.append(np.asarray(state.weights, np.float64))
+            if progress is not None:
+                progress(m, size)
         except KeyboardInterrupt:
             if not weights:
                 raise
             warnings.append(f"Interrupted: {len(weights)} of {size} outer iterations were done.")
             break
-        if progress is not None:
-            progress(m, size)
     filled = int(state.filled)
     if not np.any(weights[-1] > 0):
         warnings.append("No row was selected: every candidate's likelihood is the same under all draws.")

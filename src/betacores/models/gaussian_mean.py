@@ -39,6 +39,9 @@ class GaussianMean(Model):
 
     def parameter_count(self, columns: int) -> int:
         """One mean a column."""
+        size = len(self.whitener) if jnp.ndim(self.whitener) else columns
+        if size != columns:
+            raise ValueError(f"covariance: it is for {size} columns, the data have {columns}.")
         return columns
 
     def parameter_names(self, columns: list[str]) -> list[str]:

@@ -49,15 +49,19 @@ def gaussian_prior(mean: ArrayLike = 0.0, covariance: ArrayLike = 1.0) -> Gaussi
     """
     mean = np.asarray(mean, np.float64)
     covariance = np.asarray(covariance, np.float64)
-    if mean.ndim > 1 or not np.all(np.isfinite(mean)):
-        raise ValueError(f"prior mean: expected a finite number or vector, got shape {mean.shape}.")
+    if mean.ndim > 1:
+        raise ValueError(f"prior mean: expected a number or vector, got shape {mean.shape}.")
+    if not np.all(np.isfinite(mean)):
+        raise ValueError(f"prior mean: expected finite numbers, got {mean[~np.isfinite(mean)][0]}.")
     return GaussianPrior(mean, precision_of(covariance, "prior covariance"))
 
 
 def precision_of(covariance: np.ndarray, what: str) -> np.ndarray:
     """Return the inverse of a covariance given as variance(s) or a matrix, or say what is wrong with it."""
-    if covariance.ndim > 2 or not np.all(np.isfinite(covariance)):
-        raise ValueError(f"{what}: expected a finite number, vector or matrix, got shape {covariance.shape}.")
+    if covariance.ndim > 2:
+        raise ValueError(f"{what}: expected a number, vector or matrix, got shape {covariance.shape}.")
+    if not np.all(np.isfinite(covariance)):
+        raise ValueError(f"{what}: expected finite numbers, got {covariance[~np.isfinite(covariance)][0]}.")
     if covariance.ndim < 2:
         if np.any(covariance <= 0):
             raise ValueError(f"{what}: variances must be positive, got {covariance.min():g}.")

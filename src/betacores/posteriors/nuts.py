@@ -85,5 +85,7 @@ def nuts(
         return path, divergent.sum()
 
     paths, divergences = jax.vmap(chain)(jax.random.split(chain_key, chains), starts)
-    info = NutsInfo(blackjax.diagnostics.rhat(paths), blackjax.diagnostics.ess_bulk(paths), divergences)
+    # R-hat compares chains; a single one is compared with itself, first half against second.
+    compared = paths if chains > 1 else paths[0, : draws // 2 * 2].reshape(2, draws // 2, -1)
+    info = NutsInfo(blackjax.diagnostics.rhat(compared), blackjax.diagnostics.ess_bulk(compared), divergences)
     return paths, info

@@ -13,11 +13,21 @@ from betacores.sources.base import BLOCK_ROWS, Block, Source
 
 
 class ArraySource(Source):
-    """Rows of a float32 array, with a response or without."""
+    """Rows of a float32 array, with a response or without.
 
-    def __init__(self, x: np.ndarray, y: np.ndarray | None = None, columns: list[str] | None = None):
+    ``present`` may leave rows out of all sums, by a zero, without changing any shape.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        y: np.ndarray | None = None,
+        columns: list[str] | None = None,
+        present: np.ndarray | None = None,
+    ):
         self.x = x
         self.y = y
+        self.present = np.ones(len(x), np.float32) if present is None else np.asarray(present, np.float32)
         self.row_count = x.shape[0]
         self.columns = columns or [f"x{i}" for i in range(x.shape[1])]
 
@@ -27,7 +37,7 @@ class ArraySource(Source):
         for start in range(0, self.row_count, length):
             rows = self.take(np.arange(start, min(start + length, self.row_count)))
             missing = length - rows.x.shape[0]
-            present = np.pad(np.ones(rows.x.shape[0], np.float32), (0, missing))
+            present = np.pad(self.present[start : start + length], (0, missing))
             x = np.pad(rows.x, ((0, missing), (0, 0)), mode="edge")
             y = None if rows.y is None else np.pad(rows.y, (0, missing), mode="edge")
             yield Block(Rows(x, y), present)

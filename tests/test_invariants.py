@@ -1,0 +1,191 @@
+"""What every construction must keep to with every model, whatever the table: one suite for the whole registry."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import betacores as bc
+from betacores.constructions import METHODS
+from betacores.models import MODELS
+
+ROWS, COLUMNS, SIZE = 300, 3, 6
+QUICK = {"draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
+
+
+def settings_of(method):
+    """Settings that make a method quick, as far as it takes them."""
+    return {name: value for name, value in QUICK.items() if name in METHODS[method].check({})}
+
+
+def response_of(model, x, rng):
+    eta = x @ np.linspace(1, -2, x.shape[1]) + rng.normal(size=len(x))
+    if MODELS[model].response == "none":
+        return None
+    return np.where(eta > 0, "yes", "no") if MODELS[model].response == "binary" else eta
+
+
+@functools.cache
+def problem(model):
+    rng = np.random.default_rng(0)
+    x = rng.normal(0.5, 1, (ROWS, COLUMNS))
+    return x, response_of(model, x, rng)
+
+
+@functools.cache
+def result(method, model, seed=0):
+    return bc.summarize(*problem(model), model=model, method=method, size=SIZE, seed=seed, **settings_of(method))
+
+
+def assert_sound(coreset, x, y, size):
+    """Assert what holds of every coreset of every table."""
+    x = np.asarray(x)
+    assert len(coreset) <= size
+    assert len(coreset.indices) == len(coreset.weights) == len(coreset.X)
+    assert np.issubdtype(coreset.indices.dtype, np.integer)
+    assert len(set(coreset.indices.tolist())) == len(coreset)
+    assert np.all((coreset.indices >= 0) & (coreset.indices < len(x)))
+    assert np.all(coreset.weights > 0)
+    assert np.isfinite(coreset.weights).all()
+    assert np.array_equal(coreset.X, x[coreset.indices])
+    if y is None:
+        assert coreset.y is None
+    else:
+        assert np.array_equal(coreset.y, np.asarray(y)[coreset.indices])
+        assert coreset.y.dtype == np.asarray(y).dtype
+    assert coreset.scores.shape == (len(x),)
+    assert np.isfinite(coreset.scores).all()
+    assert np.all(coreset.scores >= 0)
+    assert 0 <= coreset.contamination <= 1
+    assert coreset.path.weights.shape == (size, len(coreset.path.indices))
+    assert np.all(coreset.path.weights >= 0)
+    if len(coreset) < min(size, KEPT):
+        return  # Posteriors are compiled for every number of rows; a few numbers are enough.
+    posterior = coreset.posterior(10)
+    assert posterior.draws.shape == (10, coreset.model.parameter_count(x.shape[1]))
+    assert np.isfinite(posterior.draws).all()
+    assert posterior.names == coreset.parameter_names
+    assert len(posterior.names) == posterior.draws.shape[1]
+
+
+every = pytest.mark.parametrize(("method", "model"), [(method, model) for method in METHODS for model in MODELS])
+
+
+@every
+def test_coreset_is_sound(method, model):
+    assert_sound(result(method, model), *problem(model), SIZE)
+    assert len(result(method, model)) >= 1
+
+
+@every
+def test_same_seed_same_coreset_and_another_seed_another(method, model):
+    again = bc.summarize(*problem(model), model=model, method=method, size=SIZE, seed=0, **settings_of(method))
+    one, other = result(method, model), result(method, model, seed=1)
+    assert one.indices.tolist() == again.indices.tolist()
+    assert one.weights.tolist() == again.weights.tolist()
+    assert one.scores.tolist() == again.scores.tolist()
+    assert one.indices.tolist() != other.indices.tolist()
+
+
+@every
+def test_coreset_comes_back_from_disk(method, model, tmp_path):
+    coreset = result(method, model)
+    loaded = bc.load(coreset.save(tmp_path / "out"))
+    for name in ("indices", "weights", "X", "y", "scores"):
+        assert np.array_equal(getattr(loaded, name), getattr(coreset, name)), name
+    assert np.array_equal(loaded.path.weights, coreset.path.weights)
+    assert (loaded.method, loaded.beta, loaded.contamination) == (coreset.method, coreset.beta, coreset.contamination)
+    assert loaded.info == coreset.info
+    assert np.array_equal(loaded.posterior(10).draws, coreset.posterior(10).draws)
+
+
+@every
+def test_scores_do_not_depend_on_the_construction(method, model):
+    if METHODS[method].beta(MODELS[model](), COLUMNS, None) > result("uniform", model).info.settings["score_beta"]:
+        pytest.skip("its own β is above the default of scores")
+    np.testing.assert_allclose(result(method, model).scores, result("uniform", model).scores, rtol=1e-6)
+
+
+@every
+def test_clean_rows_score_one_on_average(method, model):
+    scores = result(method, model).scores.astype(np.float64)
+    assert scores.mean() == pytest.approx(1, abs=4 * scores.std() / np.sqrt(ROWS) + 0.02)
+    assert result(method, model).contamination < 0.1
+
+
+# Small tables of any numbers. One shape, so that all of them share their compilations.
+FEW, WIDE, KEPT = 8, 2, 3
+TINY = {"draws": 4, "steps": 3, "batch_select": 5, "batch_optimise": 3}
+
+cells = st.one_of(
+    st.integers(-3, 3).map(float),
+    st.floats(-1e3, 1e3, width=32),
+    st.sampled_from([1e-30, 1e-8, -1e6, 1e12, 1e30, -1e30, 1e300]),
+)
+dtypes = st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.bool_])
+
+
+@st.composite
+def tables(draw):
+    dtype = draw(dtypes)
+    elements = {np.int64: st.integers(-(2**40), 2**40), np.int8: st.integers(-128, 127), np.bool_: st.booleans()}
+    table = draw(arrays(np.float64, (FEW, WIDE), elements=elements.get(dtype, cells)))
+    if dtype is np.float32:
+        table = np.clip(table, -3e38, 3e38)
+    if draw(st.booleans()):
+        table[FEW // 2 :] = table[: FEW - FEW // 2]
+    return table.astype(dtype)
+
+
+def small(model, method, x, y, size=KEPT):
+    """Summarise a small table; the only complaints allowed are those that say what is odd about it."""
+    given = {name: value for name, value in TINY.items() if name in METHODS[method].check({})}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        coreset = bc.summarize(x, y, model=model, method=method, size=size, **given)
+    allowed = ("No row was selected", "No row passes the screen", "did not converge")
+    assert all(any(a in str(w.message) for a in allowed) for w in caught), [str(w.message) for w in caught]
+    return coreset
+
+
+@pytest.mark.parametrize(
+    ("method", "model"),
+    # SparseVI is β-Cores at β = 0: one model is enough to compile for, the one whose likelihood falls fastest.
+    [(method, model) for method in METHODS for model in MODELS if method != "sparse-vi" or model == "linear"],
+)
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(x=tables(), signs=arrays(bool, FEW), numbers=arrays(np.float64, FEW, elements=cells))
+def test_any_small_table_gives_a_sound_coreset(method, model, x, signs, numbers):
+    kind = MODELS[model].response
+    y = {"none": None, "binary": signs, "real": numbers}[kind]
+    as_read = x.astype(np.float64)
+    assume(np.all(as_read.min(0) < as_read.max(0)))
+    assume(kind != "binary" or (signs.any() and not signs.all()))
+    assert_sound(small(model, method, x, y), as_read, y, KEPT)
+
+
+@pytest.mark.parametrize(
+    ("method", "model", "y"),
+    [
+        ("beta-cores", "logistic", np.array([0, 1])),
+        ("uniform", "logistic", np.array(["a", "b"])),
+        ("uniform", "gaussian-mean", None),
+        ("uniform", "linear", np.array([0.5, 2.0])),
+    ],
+)
+def test_two_rows_are_a_table(method, model, y):
+    x = np.array([[0.0, 1.0], [1.0, -1.0]])
+    assert_sound(small(model, method, x, y, size=2), x, y, 2)
+
+
+def test_equal_rows_are_worth_the_same():
+    """Every row three times: at most one of each three is needed, and scores are equal within the three."""
+    x = np.repeat(np.random.default_rng(0).normal(size=(ROWS // 3, COLUMNS)), 3, axis=0)
+    coreset = bc.summarize(x, size=SIZE, **QUICK)
+    scores = coreset.scores.reshape(-1, 3)
+    assert np.array_equal(scores, np.repeat(scores[:, :1], 3, axis=1))
+    assert_sound(coreset, x, None, SIZE)

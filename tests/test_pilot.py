@@ -1,0 +1,201 @@
+"""The pilot's mode against SciPy's best of many starts, and on tables dirty enough to mislead a single start."""
+
+import jax
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from betacores import pilot as module
+from betacores.models import GaussianMean, LinearRegression, LogisticRegression, gaussian_prior
+from betacores.pilot import curvature, pilot
+from betacores.sources import ArraySource
+
+NOISE = 0.7
+MODELS = {"gaussian": GaussianMean(), "linear": LinearRegression(NOISE), "logistic": LogisticRegression()}
+KEY = jax.random.key(0)
+
+
+def log_posterior(name, theta, x, y, beta):
+    """`Σ_n f_n + log π0` in double precision, up to a constant; standard normal prior."""
+    prior = -0.5 * theta @ theta
+    x = np.asarray(x, np.float64)
+    if name == "gaussian":
+        square, d = ((x - theta) ** 2).sum(1), x.shape[1]
+    else:
+        eta, y = np.column_stack([x, np.ones(len(x))]) @ theta, np.asarray(y, np.float64)
+        square, d = ((y - eta) / NOISE) ** 2, 1
+    if name == "logistic":
+        own = -np.logaddexp(0, -y * eta)
+        if beta == 0:
+            return own.sum() + prior
+        integral = special.expit(eta) ** (1 + beta) + special.expit(-eta) ** (1 + beta)
+        return (np.expm1(beta * own) / beta - integral / (1 + beta)).sum() + prior
+    if beta == 0:
+        return -0.5 * square.sum() + prior
+    # p^β / (β c): the constants 2π and σ cancel between p^β and c.
+    return ((1 + beta) ** (d / 2) * np.exp(-0.5 * beta * square) / beta).sum() + prior
+
+
+def table(name, count=150, seed=0):
+    """Clean rows of a model with two columns, and its true parameter."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(count, 2))
+    if name == "gaussian":
+        return x + np.array([1.0, -0.5]), None, np.array([1.0, -0.5])
+    theta = np.array([1.0, -0.5, 0.4]) * (2.0 if name == "logistic" else 1.0)
+    eta = x @ theta[:2] + theta[2]
+    y = eta + NOISE * rng.normal(size=count)
+    if name == "logistic":
+        y = np.where(rng.random(count) < special.expit(eta), 1.0, -1.0)
+    return x, y, theta
+
+
+def as_source(x, y):
+    return ArraySource(np.asarray(x, np.float32), None if y is None else np.asarray(y, np.float32))
+
+
+def clean_mode(name, x, y, start):
+    """Mode and standard deviations of the classical posterior, which on clean rows is the truth to aim at."""
+    mode = optimize.minimize(lambda at: -log_posterior(name, at, x, y, 0.0), start, method="BFGS").x
+    z = np.column_stack([x, np.ones(len(x))])
+    sharpness = special.expit(z @ mode) * special.expit(-z @ mode) if name == "logistic" else np.full(len(z), NOISE**-2)
+    return mode, np.sqrt(np.diag(np.linalg.inv(np.eye(len(mode)) + (z.T * sharpness) @ z)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_the_mode_is_the_best_of_many_starts(name, beta):
+    """A quarter of the rows forms a second mode."""
+    x, y, _ = table(name)
+    if name == "gaussian":
+        x[::4] += [6.0, 6.0]
+    elif name == "linear":
+        y[::4] += 10.0
+    else:
+        x[::4, 0] += 6.0
+        y[::4] = -1.0
+    source = as_source(x, y)
+    rng = np.random.default_rng(1)
+    p = 2 if name == "gaussian" else 3
+    runs = [
+        optimize.minimize(lambda at: -log_posterior(name, at, source.x, source.y, beta), start, method="BFGS")
+        for start in 4 * rng.normal(size=(15, p))
+    ]
+    best = min(runs, key=lambda run: run.fun)
+    found = pilot(MODELS[name], source, beta, KEY)
+    assert found.converged
+    assert found.start in ("prior", "robust", "ladder")
+    assert found.theta.shape == (p,)
+    value = log_posterior(name, found.theta.astype(np.float64), source.x, source.y, beta)
+    assert value >= -best.fun - 1e-3
+    np.testing.assert_allclose(found.theta, best.x, atol=5e-3)
+
+
+def test_the_reported_log_posterior_is_that_of_the_mode():
+    x, y, _ = table("logistic")
+    source = as_source(x, y)
+    found = pilot(MODELS["logistic"], source, 0.0, KEY)
+    expected = log_posterior("logistic", found.theta.astype(np.float64), source.x, source.y, 0.0)
+    assert found.log_posterior == pytest.approx(expected, rel=1e-5)
+
+
+def test_far_from_the_prior_mode_only_the_ladder_arrives():
+    """An intercept of 300 under a wide prior: at zero every row counts nothing, and the search stays there."""
+    x, y, _ = table("linear")
+    y = y + 300.0
+    y[::5] += 15.0
+    wide = LinearRegression(NOISE, prior=gaussian_prior(0.0, 1e6))
+    found = pilot(wide, as_source(x, y), 0.5, KEY)
+    assert found.converged
+    assert found.start == "ladder"
+    clean = np.arange(len(x)) % 5 != 0
+    z = np.column_stack([x, np.ones(len(x))])[clean]
+    expected = np.linalg.lstsq(z, y[clean], rcond=None)[0]
+    error = NOISE * np.sqrt(np.diag(np.linalg.inv(z.T @ z)))
+    assert np.abs((found.theta - expected) / error).max() < 2.5
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_curvature_is_the_negative_hessian_over_all_rows(name):
+    x, y, theta = table(name)
+    source = as_source(x, y)
+    at, units, h = theta + 0.1, np.eye(len(theta)), 2e-4
+
+    def value(point):
+        return log_posterior(name, point, source.x, source.y, 0.5)
+
+    expected = [
+        [-sum(s * t * value(at + h * (s * u + t * v)) for s in (1, -1) for t in (1, -1)) / (4 * h**2) for u in units]
+        for v in units
+    ]
+    actual = curvature(MODELS[name], source, at.astype(np.float32), 0.5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("fraction", "distance"), [(0.3, 5.0), (0.45, 5.0), (0.45, 1000.0)])
+def test_gaussian_clusters_are_left_behind(fraction, distance):
+    rng = np.random.default_rng(2)
+    x = rng.normal(1.0, 1.0, size=(1000, 5))
+    dirty = np.arange(1000) % 100 < 100 * fraction
+    expected = x[~dirty].sum(0) / (1 + (~dirty).sum())
+    x[dirty] += distance
+    found = pilot(GaussianMean(), as_source(x, None), 0.3, KEY)
+    assert found.converged
+    # The β-estimate differs from the mean of the clean rows by about (β/(1+β))·√d of its standard error.
+    assert np.abs(found.theta - expected).max() < 3 / np.sqrt((~dirty).sum())
+
+
+@pytest.mark.parametrize("kind", ["shifted", "absurd"])
+def test_linear_regression_survives_shifted_and_absurd_responses(kind):
+    x, y, theta = table("linear", 600, seed=3)
+    dirty = np.arange(600) % 10 < 3
+    expected, error = clean_mode("linear", x[~dirty], y[~dirty], theta)
+    shifted, broken = y + 15.0, np.where(np.arange(600) % 20 < 10, 1e12, -1e12)
+    y = np.where(dirty, shifted if kind == "shifted" else np.where(np.arange(600) % 3, shifted, broken), y)
+    found = pilot(MODELS["linear"], as_source(x, y), 0.5, KEY)
+    assert found.converged
+    assert np.abs((found.theta - expected) / error).max() < 2.5
+
+
+@pytest.mark.parametrize("kind", ["leverage", "absurd"])
+def test_logistic_regression_survives_leverage_and_absurd_covariates(kind):
+    x, y, theta = table("logistic", 1000, seed=4)
+    number = np.arange(1000)
+    clean = np.ones(1000, bool)
+    # Far along the model's own direction, with the label it finds impossible.
+    dirty = number % 20 == 0
+    side = np.where(number[dirty] % 40 == 0, 1.0, -1.0)
+    x[dirty] = 8 * side[:, None] * theta[:2] / np.linalg.norm(theta[:2]) + 0.3 * x[dirty]
+    y[dirty] = -side
+    clean &= ~dirty
+    if kind == "absurd":
+        broken = number % 50 == 7
+        x[broken] = np.where(number[broken] % 100 == 7, 1e12, -1e12)[:, None] * [1.0, 0.5]
+        clean &= ~broken
+    expected, error = clean_mode("logistic", x[clean], y[clean], theta)
+    found = pilot(MODELS["logistic"], as_source(x, y), 0.5, KEY)
+    assert found.converged
+    assert np.abs((found.theta - expected) / error).max() < 2.5
+
+
+@pytest.mark.parametrize("name", ["gaussian", "logistic"])
+def test_blocks_change_nothing(name, monkeypatch):
+    x, y, _ = table(name)
+    if name == "gaussian":
+        x[::5] += 8.0
+    whole = pilot(MODELS[name], as_source(x, y), 0.3, KEY)
+    monkeypatch.setattr("betacores.sources.arrays.BLOCK_ROWS", 64)
+    parts = pilot(MODELS[name], as_source(x, y), 0.3, KEY)
+    np.testing.assert_allclose(parts.theta, whole.theta, atol=2e-4)
+    assert parts.log_posterior == pytest.approx(whole.log_posterior, rel=1e-5)
+
+
+def test_a_search_on_a_sample_is_polished_on_all_rows(monkeypatch):
+    name = "logistic"
+    x, y, _ = table(name)
+    whole = pilot(MODELS[name], as_source(x, y), 0.3, KEY)
+    monkeypatch.setattr(module, "SAMPLE_ROWS", 64)
+    sampled = pilot(MODELS[name], as_source(x, y), 0.3, KEY)
+    assert sampled.converged
+    np.testing.assert_allclose(sampled.theta, whole.theta, atol=1e-3)
+    assert sampled.log_posterior == pytest.approx(whole.log_posterior, rel=1e-5)

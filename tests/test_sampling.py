@@ -1,0 +1,101 @@
+"""Random subsets: distinct, in range, reproducible, and uniform by chi-square tests with fixed seeds."""
+
+import functools
+import math
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from betacores.sampling import LARGEST, random_subset
+
+KEYS = 20_000
+
+
+@functools.cache
+def many(population, size):
+    """Subsets for many keys, one a row."""
+    keys = jax.random.split(jax.random.key(population), KEYS)
+    return np.asarray(jax.vmap(lambda key: random_subset(key, population, size))(keys))
+
+
+def chi_square_p_value(observed, expected):
+    return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1)
+
+
+# Primes, squares, and their neighbours; all but one of the small ones, which makes almost a permutation.
+SIZES = {2: 1, 3: 2, 5: 4, 9: 8, 16: 8, 101: 8}
+
+
+@pytest.mark.parametrize("population", SIZES)
+def test_numbers_are_distinct_and_in_range_for_every_key(population):
+    found = np.sort(many(population, SIZES[population]), axis=1)
+    assert found.min() == 0
+    assert found.max() == population - 1
+    assert (np.diff(found, axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("population", SIZES)
+def test_every_position_is_uniform(population):
+    p_values = [
+        chi_square_p_value(np.bincount(column, minlength=population), KEYS / population)
+        for column in many(population, SIZES[population]).T
+    ]
+    # The smallest of up to 8: a threshold of 1e-4 is crossed about once in a thousand times.
+    assert min(p_values) > 1e-4
+
+
+@pytest.mark.parametrize("population", [n for n in SIZES if n > 2])
+def test_every_pair_of_positions_is_uniform(population):
+    """Ordered pairs, positions a row or a column of the network's rectangle apart among them."""
+    found = many(population, SIZES[population])
+    last = found.shape[1] - 1
+    width = -(-population // (math.isqrt(population - 1) + 1))
+    p_values = []
+    for first, second in {(0, 1), (0, min(width, last)), (last - 1, last)}:
+        cell = found[:, first] * population + found[:, second]
+        counts = np.bincount(cell, minlength=population**2).reshape(population, population)
+        observed = counts[~np.eye(population, dtype=bool)]
+        p_values.append(chi_square_p_value(observed, KEYS / len(observed)))
+    assert min(p_values) > 1e-4
+
+
+@pytest.mark.parametrize("population", [65_537, 2**31 - 1])
+def test_large_populations_do_not_overflow(population):
+    size = min(population - 1, 2000)
+    found = np.asarray(random_subset(jax.random.key(1), population, size)).astype(np.int64)
+    assert len(np.unique(found)) == size
+    assert found.min() >= 0
+    assert found.max() < population
+    assert stats.kstest(found / population, "uniform").pvalue > 1e-3
+
+
+def test_too_large_populations_are_refused():
+    with pytest.raises(ValueError, match=f"{LARGEST}.*{LARGEST + 1}"):
+        random_subset(jax.random.key(0), LARGEST + 1, 5)
+
+
+@pytest.mark.parametrize(("population", "size"), [(1, 5), (3, 7), (100, 100)])
+def test_asking_for_everything_gives_a_permutation(population, size):
+    found = np.asarray(random_subset(jax.random.key(3), population, size))
+    np.testing.assert_array_equal(np.sort(found), np.arange(population))
+
+
+def test_a_key_decides_the_subset():
+    subset = jax.jit(random_subset, static_argnums=(1, 2))
+    one, again, other = (np.asarray(subset(jax.random.key(k), 5000, 200)) for k in (7, 7, 8))
+    np.testing.assert_array_equal(one, again)
+    assert len(np.intersect1d(one, other)) < 25, "8 are expected in common, with standard deviation 2.7"
+    np.testing.assert_array_equal(random_subset(jax.random.key(7), 5000, 200), one)
+
+
+def test_the_sum_over_a_subset_has_the_variance_of_sampling_without_replacement():
+    """What minibatches are for: mean and variance of `Σ_b v_b`, with the finite-population correction."""
+    population, size = 300, 100
+    v = np.random.default_rng(0).normal(size=population) + np.linspace(-2, 2, population)
+    sums = v[many(population, size)].sum(1)
+    expected = size * v.var(ddof=1) * (1 - size / population)
+    assert abs(sums.mean() - size * v.mean()) < 4 * np.sqrt(expected / KEYS)
+    # Sums of 100 are close to normal, so that the variance of their variance is 2/n.
+    assert abs(sums.var(ddof=1) / expected - 1) < 4 * np.sqrt(2 / KEYS)
