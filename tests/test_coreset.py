@@ -63,6 +63,23 @@ def test_at_takes_whole_numbers(linear, iteration):
         linear.at(iteration)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [("no", "yes"), ("A", "a"), (False, True), (1, 2), (0.5, 2.5), (b"a", b"b"), (-1, 1)],
+    ids=["words", "letters", "truths", "counts", "floats", "bytes", "signs"],
+)
+def test_labels_of_any_kind_give_the_same_coreset_and_come_back(logistic, labels):
+    low, high = labels
+    y = np.array([high if word == "yes" else low for word in LABELS])
+    found = bc.summarize(X, y, **QUICK)
+    assert found.model.name == "logistic"
+    assert found.indices.tolist() == logistic.indices.tolist()
+    assert found.weights.tolist() == logistic.weights.tolist()
+    assert found.y.dtype == y.dtype
+    assert np.array_equal(found.y, y[found.indices])
+    assert found.labels.tolist() == [low, high]
+
+
 def test_frame_holds_rows_response_and_weights(density, logistic):
     frame = density.to_frame()
     assert list(frame.columns) == ["x0", "x1", "x2", "weight"]

@@ -88,23 +88,6 @@ class TestAccepted:
         assert all(read_problem(X, y, "auto").notes for y in RESPONSES.values())
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [("no", "yes"), (False, True), (1, 2), (0.5, 2.5), (b"a", b"b"), (-1, 1)],
-    ids=["words", "truths", "counts", "floats", "bytes", "signs"],
-)
-def test_labels_of_any_kind_give_the_same_coreset_and_come_back(labels):
-    low, high = labels
-    y = np.array([high if t else low for t in TRUTH])
-    expected = bc.summarize(X, TRUTH, **QUICK)
-    found = bc.summarize(X, y, **QUICK)
-    assert found.model.name == "logistic"
-    assert same(found, expected)
-    assert found.y.dtype == y.dtype
-    assert np.array_equal(found.y, y[found.indices])
-    assert found.labels.tolist() == [low, high]
-
-
 def test_swapped_labels_are_the_mirrored_problem():
     """With β = 0 and a symmetric prior, θ → −θ: scores are those of the same rows."""
     there, back = (bc.summarize(X, y, method="uniform", size=SIZE) for y in (TRUTH, ~TRUTH))

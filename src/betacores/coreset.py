@@ -113,7 +113,7 @@ class Coreset:
         draws: int = 1000,
         sampler: Sampler | None = None,
         *,
-        likelihood: Likelihood = "classical",
+        likelihood: Likelihood | None = None,
         chains: int = 4,
         warmup: int = 500,
         seed: int = 0,
@@ -128,7 +128,8 @@ class Coreset:
             ``"exact"`` (closed form), ``"laplace"`` (Gaussian at the mode) or ``"nuts"`` (BlackJAX). By default the
             closed form where there is one, else Laplace.
         likelihood
-            Whether the rows are read with the ordinary likelihood or with the β-likelihood they were chosen by.
+            Whether the rows are read with the ordinary likelihood (``"classical"``) or with the β-likelihood
+            (``"beta"``); by default the one the coreset was built for.
         chains, warmup
             For NUTS: number of chains, and steps of adaptation.
         seed
@@ -138,6 +139,7 @@ class Coreset:
         check_number("chains", chains, at_least=1, whole=True)
         check_number("warmup", warmup, at_least=1, whole=True)
         check_seed(seed)
+        likelihood = likelihood or self.readout
         check_choice("likelihood", likelihood, ("classical", "beta"))
         beta = self.beta if likelihood == "beta" else 0.0
         closed = has_conjugate(self.model) and beta == 0
@@ -165,6 +167,11 @@ class Coreset:
                 fit, how = jax.jit(laplace)(self.model, rows, weights, as_beta(beta))
                 paths, diagnostics = fit.draw(key, draws)[None], {"converged": bool(how.converged)}
         return Posterior(np.asarray(paths), self.parameter_names, chosen, beta, diagnostics)
+
+    @property
+    def readout(self) -> Likelihood:
+        """The likelihood the coreset was built to be read with."""
+        return self.info.settings.get("readout", "classical")
 
     @property
     def parameter_names(self) -> list[str]:

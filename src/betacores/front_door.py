@@ -52,7 +52,8 @@ def summarize(
         Robustness: 0 trusts every row, larger values let go of rows the model finds unlikely. By default 0.5 for
         models with a response and `min(0.5, 0.2 / columns)` for models of whole rows.
     method
-        ``"beta-cores"`` (Algorithm 1 of the β-Cores paper), ``"sparse-vi"`` (the same with β = 0) or ``"uniform"``.
+        ``"beta-cores"`` (Algorithm 1 of the β-Cores paper), ``"sparse-vi"`` (the same with β = 0), ``"pursuit"``
+        (sparse regression on the β-posterior, faster and closer) or ``"uniform"``.
     score_beta
         The β of the row scores, above 0; by default at least 0.5 (or `2 / columns` for models of whole rows).
     seed
@@ -62,7 +63,8 @@ def summarize(
     **settings
         Of the method. For ``"beta-cores"`` and ``"sparse-vi"``: ``draws``, ``steps``, ``batch_select``,
         ``batch_optimise``, ``learning_rate``, ``optimiser``, ``sampler_target`` and ``screen``; see
-        `betacores.constructions.incremental`.
+        `betacores.constructions.incremental`. For ``"pursuit"``: ``readout``, ``draws``, ``candidates`` and ``screen``;
+        see `betacores.constructions.pursuit`.
 
     Returns
     -------

@@ -7,11 +7,14 @@ posterior and the full one is such a covariance.
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from betacores.divergence import Beta, likelihoods
 from betacores.models.base import Model, Rows
+from betacores.sources import Source, reduce
 
 
 def vectors(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Beta) -> Float[Array, "n s"]:
@@ -36,3 +39,14 @@ def anchored(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
     A row that is the same under every draw becomes exactly zero.
     """
     return values - values[:, :1]
+
+
+def target_over(source: Source, model: Model, thetas: Float[Array, "s p"], beta: Beta) -> Float[np.ndarray, " s"]:
+    """Return `Σ_n f_n(θ_s)` over all rows, less its value at the first draw, in one pass."""
+    return reduce(source, lambda rows, present: _block_target(model, thetas, rows, present, beta))
+
+
+@jax.jit
+def _block_target(model: Model, thetas: Array, rows: Rows, present: Array, beta: Beta) -> Float[Array, " s"]:
+    # Differences to the first draw are small, so that the sum over a block keeps its digits.
+    return present @ anchored(likelihoods(model, thetas, rows, beta))

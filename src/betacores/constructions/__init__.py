@@ -15,10 +15,12 @@ import numpy as np
 
 from betacores.constructions.incremental import incremental
 from betacores.constructions.path import Path
+from betacores.constructions.pursuit import pursuit
 from betacores.constructions.uniform import uniform
 from betacores.divergence import has_power_integral
 from betacores.inputs import check_choice, check_number
 from betacores.models import Model
+from betacores.pilot import pilot
 from betacores.scores import row_scores
 from betacores.sources import ArraySource
 
@@ -91,6 +93,27 @@ def _build_incremental(context: Context, key: jax.Array, size: int, settings: di
     return path._replace(warnings=warnings + path.warnings)
 
 
+PURSUIT_DEFAULTS: dict[str, Any] = {"readout": "classical", "draws": 500, "candidates": 5000, "screen": 0.05}
+
+
+def _check_pursuit(given: dict[str, Any]) -> dict[str, Any]:
+    settings = _with_defaults(given, PURSUIT_DEFAULTS)
+    check_choice("readout", settings["readout"], ("classical", "beta"))
+    check_number("draws", settings["draws"], at_least=2, whole=True)
+    check_number("candidates", settings["candidates"], at_least=1, whole=True)
+    check_number("screen", settings["screen"], at_least=0, below=1)
+    return settings
+
+
+def _build_pursuit(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
+    pilot_key, key = jax.random.split(key)
+    found = pilot(context.model, context.source, context.beta, pilot_key)
+    path = pursuit(context.model, context.source, key, size=size, beta=context.beta, mode=found.theta, **settings)
+    if found.converged:
+        return path
+    return path._replace(warnings=("The search for the β-posterior's mode did not converge.", *path.warnings))
+
+
 def _build_uniform(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
     return uniform(context.source.row_count, key, size=size)
 
@@ -124,6 +147,7 @@ def _classical_beta(model: Model, columns: int, beta: float | None) -> float:
 
 METHODS: dict[str, Construction] = {
     "beta-cores": Construction(_check_incremental, _robust_beta, _build_incremental),
+    "pursuit": Construction(_check_pursuit, _robust_beta, _build_pursuit),
     "sparse-vi": Construction(_check_incremental, _classical_beta, _build_incremental),
     "uniform": Construction(lambda given: _with_defaults(given, {}), lambda *_: 0.0, _build_uniform),
 }
