@@ -53,6 +53,7 @@ def test_demo_tells_the_story_and_leaves_files(tmp_path):
         "scores.parquet",
         "summary.json",
         "demo.png",
+        "story.txt",
     }
     assert (out / "demo.png").stat().st_size > 10_000
 

@@ -26,3 +26,6 @@ def demo(
     with progress_bar("Choosing rows") as progress:
         result = run(size=size, seed=seed, out=out, progress=progress)
     typer.echo(story(result))
+    typer.echo("\nFiles to look at:")
+    for file in sorted(out.iterdir()):
+        typer.echo(f"  {file}")

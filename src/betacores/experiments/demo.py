@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from betacores import __version__
 from betacores.coreset import Coreset
 from betacores.datasets import contaminated_logistic
 from betacores.front_door import summarize
@@ -29,7 +30,6 @@ class DemoResult:
     outliers_kept: int
     found: float
     accuracy: dict[str, float]
-    files: list[Path]
 
 
 def run(*, size: int, seed: int, out: Path, progress: Callable[[int, int], None] | None = None) -> DemoResult:
@@ -50,13 +50,13 @@ def run(*, size: int, seed: int, out: Path, progress: Callable[[int, int], None]
     }
     # Of the rows with the lowest scores, as many as there are dirty ones, how many are dirty?
     suspects = np.argsort(coreset.scores)[: outlier.sum()]
+    kept = int(outlier[coreset.indices].sum())
+    result = DemoResult(coreset, outlier.mean(), kept, outlier[suspects].mean(), accuracy)
     coreset.save(out, overwrite=True)
-    figure = out / "demo.png"
-    _draw(figure, x, outlier, coreset)
-    files = sorted(out.iterdir())
-    return DemoResult(
-        coreset, outlier.mean(), int(outlier[coreset.indices].sum()), outlier[suspects].mean(), accuracy, files
-    )
+    _draw(out / "demo.png", x, outlier, coreset)
+    command = f"betacores demo --size {size} --seed {seed}, betacores {__version__}"
+    (out / "story.txt").write_text(f"{command}\n\n{story(result)}\n", encoding="utf-8")
+    return result
 
 
 def story(result: DemoResult) -> str:
@@ -70,9 +70,6 @@ def story(result: DemoResult) -> str:
         "",
         "Accuracy on clean test rows, inference from",
         *(f"  {name:<42}{value:.1%}" for name, value in result.accuracy.items()),
-        "",
-        "Files to look at:",
-        *(f"  {file}" for file in result.files),
     ]
     return "\n".join(lines)
 

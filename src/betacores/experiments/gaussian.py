@@ -185,8 +185,8 @@ def _page(out: Path, runs: list[Run], trials: int, size: int, seed: int) -> Path
         "Reverse KL divergence from the coreset's classical posterior to the posterior of the clean rows after m outer",
         f"iterations: median over {trials} trials, with quartiles in brackets. d = 20, N = 5,000, β = {BETA}.",
         "",
-        "| F | method | " + " | ".join(f"m = {m}" for m in shown) + " | first outlier enters at | seconds a run |",
-        "|---" * (len(shown) + 4) + "|",
+        "| F | method | " + " | ".join(f"m = {m}" for m in shown) + " | first outlier enters as |",
+        "|---" * (len(shown) + 3) + "|",
     ]
     for fraction in FRACTIONS:
         for method in METHODS:
@@ -197,8 +197,7 @@ def _page(out: Path, runs: list[Run], trials: int, size: int, seed: int) -> Path
                 cells.append(f"{_number(middle)} [{_number(low)}, {_number(high)}]")
             entries = [r.first_outlier for r in chosen if r.first_outlier]
             first = f"point {min(entries)} ({len(entries)} of {len(chosen)} trials)" if entries else "never"
-            seconds = np.median([r.seconds for r in chosen])
-            lines.append(f"| {fraction:.0%} | {method} | " + " | ".join(cells) + f" | {first} | {seconds:.1f} |")
+            lines.append(f"| {fraction:.0%} | {method} | " + " | ".join(cells) + f" | {first} |")
     lines += ["", *_claims(runs, size), ""]
     path = out / "README.md"
     path.write_text("\n".join(lines), encoding="utf-8")
