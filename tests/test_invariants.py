@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -61,7 +61,10 @@ def assert_sound(coreset, x, y, size):
     assert np.isfinite(coreset.scores).all()
     assert np.all(coreset.scores >= 0)
     assert 0 <= coreset.contamination <= 1
-    assert coreset.path.weights.shape == (size, len(coreset.path.indices))
+    # A construction may stop early, when nothing is left to gain.
+    iterations, rows = coreset.path.weights.shape
+    assert iterations <= size
+    assert rows == len(coreset.path.indices)
     assert np.all(coreset.path.weights >= 0)
     if len(coreset) < min(size, KEPT):
         return  # Posteriors are compiled for every number of rows; a few numbers are enough.
@@ -157,7 +160,13 @@ def small(model, method, x, y, size=KEPT):
     # SparseVI is β-Cores at β = 0: one model is enough to compile for, the one whose likelihood falls fastest.
     [(method, model) for method in METHODS for model in MODELS if method != "sparse-vi" or model == "linear"],
 )
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.generate],  # shrinking would compile for minutes
+)
 @given(x=tables(), signs=arrays(bool, FEW), numbers=arrays(np.float64, FEW, elements=cells))
 def test_any_small_table_gives_a_sound_coreset(method, model, x, signs, numbers):
     kind = MODELS[model].response

@@ -3,7 +3,7 @@
 The β-posterior of dirty data has several modes, one for each cluster the model could explain. The search therefore
 starts from several points, each with a schedule of β:
 
-- ``prior``: the prior's mode, at β throughout;
+- ``prior``: the prior's mean (zero where the model does not tell it), at β throughout;
 - ``robust``: the model's own robust start (medians, say), if it has one, at β throughout;
 - ``ladder``: the classical mode, followed as β grows from 0, for starts so far off that every row would count nothing.
 
@@ -49,8 +49,8 @@ def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray) -> Pilot
     p = model.parameter_count(len(source.columns))
     ids = np.asarray(random_subset(key, source.row_count, min(SAMPLE_ROWS, source.row_count)))
     sample = source.take(np.sort(ids))
-    zero = np.zeros(p, np.float32)
-    starts = {"prior": (zero, [beta]), "ladder": (zero, [beta * share for share in LADDER] + [beta])}
+    prior = np.asarray(model.prior.mean_vector(p) if hasattr(model, "prior") else np.zeros(p), np.float32)
+    starts = {"prior": (prior, [beta]), "ladder": (prior, [beta * share for share in LADDER] + [beta])}
     if hasattr(model, "robust_start"):
         starts["robust"] = (np.asarray(model.robust_start(sample)), [beta])
     scale = source.row_count / sample.x.shape[0]
@@ -109,7 +109,7 @@ def _climb(
         better = bool(_is_better(model, theta, at, proposal, there))
         theta, at = (proposal, there) if better else (theta, at)
         damping = float(next_damping(jnp.asarray(damping), jnp.asarray(better)))
-    return theta, float(log_posterior), False
+    return theta, float(_newton_step(model, theta, at, damping)[2]), False
 
 
 @jax.jit

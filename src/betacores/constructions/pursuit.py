@@ -85,7 +85,10 @@ def pursuit(
     vectors = np.asarray(_candidate_vectors(model, thetas, source.take(ids), read_beta), np.float64)
     path = sparse_nonnegative(vectors, target, size)
     if not path:
-        raise ValueError("data: no row says anything about the parameters; is the model right for this table?")
+        warnings += ("No row was selected: no candidate says anything about the parameters that the target says.",)
+        path = [(np.zeros(0, int), np.zeros(0))]
+    # Once nothing points towards the residual, further steps would change nothing.
+    path += [path[-1]] * (size - len(path))
     return _as_path(path, ids, warnings)
 
 
@@ -96,7 +99,7 @@ def _as_path(path: list[tuple[np.ndarray, np.ndarray]], ids: np.ndarray, warning
     weights = np.zeros((len(path), len(ever)))
     for m, (places, values) in enumerate(path):
         weights[m, [column[int(place)] for place in places]] = values
-    return Path(ids[ever], weights, warnings)
+    return Path(ids[np.array(ever, int)], weights, warnings)
 
 
 @jax.jit

@@ -60,7 +60,7 @@ def _points(out: Path, runs: list[Run], seed: int) -> Path:
                 axis.scatter(*(table.x[ids] @ plane).T, s=9, c=COLOURS[method], linewidths=0, label=NAMES[method])
                 _ellipse(axis, *posterior(table.x[ids], np.array(weights)), plane, COLOURS[method])
             _ellipse(axis, *posterior(clean, np.ones(len(clean))), plane, "black")
-            axis.set(xticks=[], yticks=[], title=f"F = {fraction:.0%}, m = {m}")
+            axis.set(aspect="equal", xticks=[], yticks=[], title=f"F = {fraction:.0%}, m = {m}")
     grid[0, 0].legend(fontsize=7, loc="upper left", frameon=False)
     path = out / "points.png"
     figure.savefig(path, dpi=120)

@@ -100,7 +100,7 @@ class Model(abc.ABC):
         return model
 
     def __repr__(self) -> str:
-        """Show the settings a person gave."""
+        """Show what the model is made of."""
         settings = ", ".join(f"{k}={_brief(v)}" for k, v in sorted(vars(self).items()))
         return f"{type(self).__name__}({settings})"
 

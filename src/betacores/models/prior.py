@@ -65,7 +65,7 @@ def precision_of(covariance: np.ndarray, what: str) -> np.ndarray:
     if covariance.ndim < 2:
         if np.any(covariance <= 0):
             raise ValueError(f"{what}: variances must be positive, got {covariance.min():g}.")
-        return 1.0 / covariance
+        return np.asarray(1.0 / covariance)
     if covariance.shape[0] != covariance.shape[1] or not np.allclose(covariance, covariance.T):
         raise ValueError(f"{what}: expected a symmetric matrix, got shape {covariance.shape}.")
     smallest = np.linalg.eigvalsh(covariance).min()

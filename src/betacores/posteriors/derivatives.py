@@ -28,7 +28,6 @@ def likelihood_derivatives(
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
         value, slope, curvature = _twice(lambda eta: response_likelihood(model, eta, rows.y, beta), z @ theta)
-        # A padded row may hold anything; its zero weight must win over a non-finite product.
         return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
 
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):

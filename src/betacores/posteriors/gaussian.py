@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
 class Gaussian(NamedTuple):
@@ -31,7 +31,7 @@ class Gaussian(NamedTuple):
         return inverse.T @ inverse
 
 
-def factorise(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> tuple[Float[Array, "p p"], Float[Array, ""]]:
+def factorise(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> tuple[Float[Array, "p p"], Bool[Array, ""]]:
     """Factorise a precision matrix, lifting it to a positive definite one if need be.
 
     Parameters
@@ -57,7 +57,7 @@ def factorise(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> tuple[
 
 
 def _lifted_factor(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> Float[Array, "p p"]:
-    values, vectors = jnp.linalg.eigh(jnp.nan_to_num(precision))
+    values, vectors = jnp.linalg.eigh(jnp.nan_to_num(precision, posinf=0.0, neginf=0.0))
     # A direction bent the wrong way keeps its sharpness, so that a Newton step along it keeps its length.
     sharpness = jnp.abs(values)
     # The small share of the largest eigenvalue is what rounding can have taken away.
