@@ -154,7 +154,12 @@ def empty_state(model: Model, rows: Rows, capacity: int) -> State:
     return State(jnp.full(capacity, -1, jnp.int32), places, jnp.zeros(capacity, mode.dtype), jnp.int32(0), mode)
 
 
-@partial(jax.jit, static_argnames=("draws", "batch_select", "batch_optimise", "optimiser", "exact"))
+@partial(
+    jax.jit,
+    static_argnames=("draws", "batch_select", "batch_optimise", "optimiser", "exact"),
+    # Whole vector registers for the exponentials, where the processor has wide ones.
+    compiler_options={"xla_cpu_prefer_vector_width": 512},
+)
 def _advance(
     model,
     rows,
