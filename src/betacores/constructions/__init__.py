@@ -73,13 +73,7 @@ def _check_incremental(given: dict[str, Any]) -> dict[str, Any]:
 
 def _build_incremental(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
     settings = dict(settings)
-    screen = settings.pop("screen")
-    eligible: np.ndarray | None = None
-    warnings: tuple[str, ...] = ()
-    if screen > 0 and context.beta > 0:
-        eligible = row_scores(context.model, context.source, context.mode, context.beta) >= screen
-        if not eligible.any():
-            eligible, warnings = None, ("No row passes the screen, so none was applied: the model fits no row well.",)
+    eligible, warnings = _screened(context, settings.pop("screen"))
     path = incremental(
         context.model,
         context.source.on_device,
@@ -108,10 +102,32 @@ def _check_pursuit(given: dict[str, Any]) -> dict[str, Any]:
 def _build_pursuit(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
     pilot_key, key = jax.random.split(key)
     found = pilot(context.model, context.source, context.beta, pilot_key)
-    path = pursuit(context.model, context.source, key, size=size, beta=context.beta, mode=found.theta, **settings)
-    if found.converged:
-        return path
-    return path._replace(warnings=("The search for the β-posterior's mode did not converge.", *path.warnings))
+    context = context._replace(mode=found.theta)
+    settings = dict(settings)
+    eligible, warnings = _screened(context, settings.pop("screen"))
+    if not found.converged:
+        warnings += ("The search for the β-posterior's mode did not converge.",)
+    path = pursuit(
+        context.model,
+        context.source,
+        key,
+        size=size,
+        beta=context.beta,
+        mode=found.theta,
+        eligible=eligible,
+        **settings,
+    )
+    return path._replace(warnings=warnings + path.warnings)
+
+
+def _screened(context: Context, screen: float) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return which rows the model believes enough to choose from them (None for all), and what to say of it."""
+    if screen == 0 or context.beta == 0:
+        return None, ()
+    eligible = row_scores(context.model, context.source, context.mode, context.beta) >= screen
+    if eligible.any():
+        return eligible, ()
+    return None, ("No row passes the screen, so none was applied: the model fits no row well.",)
 
 
 def _build_uniform(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from betacores.constructions.nnls import sparse_nonnegative
 from betacores.constructions.path import Path
@@ -25,7 +25,6 @@ from betacores.models.base import Model, Rows
 from betacores.pilot import curvature
 from betacores.posteriors.gaussian import Gaussian, factorise
 from betacores.sampling import random_subset
-from betacores.scores import row_scores
 from betacores.sources import Source
 from betacores.tangent import centred, target_over
 
@@ -41,7 +40,7 @@ def pursuit(
     readout: str = "classical",
     draws: int = 500,
     candidates: int = 5000,
-    screen: float = 0.05,
+    eligible: Bool[np.ndarray, " rows"] | None = None,
 ) -> Path:
     """Return the path of pursuit.
 
@@ -62,9 +61,9 @@ def pursuit(
     draws
         Parameters drawn; more than rows asked for.
     candidates
-        Rows to choose from: all that pass the screen, or a uniform sample of so many.
-    screen
-        Rows with a lower score are not candidates.
+        Rows to choose from: all that are eligible, or a uniform sample of so many.
+    eligible
+        Which rows may be chosen; all if not given.
     """
     draw_key, candidate_key = jax.random.split(key)
     factor, _ = factorise(jnp.asarray(curvature(model, source, mode, beta), jnp.float32), jnp.float32(1e-6))
@@ -73,19 +72,13 @@ def pursuit(
     target -= target.mean()
 
     order = np.asarray(random_subset(candidate_key, source.row_count, source.row_count))
-    warnings: tuple[str, ...] = ()
-    if beta > 0 and screen > 0:
-        believed = row_scores(model, source, mode, beta)[order] >= screen
-        if believed.any():
-            order = order[believed]
-        else:
-            warnings = ("No row passes the screen, so none was applied: the model fits no row well.",)
-    ids = np.sort(order[:candidates])
+    ids = np.sort((order if eligible is None else order[eligible[order]])[:candidates])
     read_beta = as_beta(beta if readout == "beta" else 0.0)
     vectors = np.asarray(_candidate_vectors(model, thetas, source.take(ids), read_beta), np.float64)
     path = sparse_nonnegative(vectors, target, size)
+    warnings: tuple[str, ...] = ()
     if not path:
-        warnings += ("No row was selected: no candidate says anything about the parameters that the target says.",)
+        warnings = ("No row was selected: no candidate says anything about the parameters that the target says.",)
         path = [(np.zeros(0, int), np.zeros(0))]
     # Once nothing points towards the residual, further steps would change nothing.
     path += [path[-1]] * (size - len(path))
