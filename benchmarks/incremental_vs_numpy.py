@@ -17,6 +17,7 @@ STARTED = time.perf_counter()
 import argparse  # noqa: E402
 import json  # noqa: E402
 import multiprocessing  # noqa: E402
+import os  # noqa: E402
 import platform  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
@@ -115,8 +116,6 @@ def call(contender: str, problem: str, size: int, seeds: range | list[int]) -> d
     """Run `work` in a fresh process."""
     command = [sys.executable, __file__, "--work", contender, problem, str(size), *map(str, seeds)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    import os
-
     done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -188,6 +187,7 @@ def page(results: dict[str, dict[str, Any]], quick: bool) -> str:
         "*Whole process*: from the start of Python to the coreset, compilation and scores of all rows included.",
         "*Busy neighbour*: the same while another process keeps a core busy.",
         "",
+        *(f"*{problem}*: {r['note']}\n" for problem, r in results.items() if "note" in r),
         f"Agreement over {len(AGREEMENT_SEEDS)} seeds each, at {AGREEMENT_SIZE} outer iterations; z is the difference",
         "of the means in standard errors.",
         "",
