@@ -81,7 +81,8 @@ def gradients():
     rows, nobody = Rows(jnp.asarray(X, jnp.float32)), jnp.zeros(ROWS, bool)
 
     def gradient(key):
-        after = _advance(
+        # The undecorated step: compiler options belong to the outermost compilation only.
+        after = _advance.__wrapped__(
             GaussianMean(),
             rows,
             nobody,
