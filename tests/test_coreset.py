@@ -11,6 +11,7 @@ import betacores as bc
 
 ROWS, COLUMNS, SIZE = 300, 3, 6
 QUICK = {"size": SIZE, "draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
+PUBLISHED = {"method": "beta-cores", "beta": 0.5, **QUICK}
 NAMES = ["age", "income", "weight"]
 
 rng = np.random.default_rng(0)
@@ -22,17 +23,17 @@ FRAME = pd.DataFrame(X, columns=NAMES)
 
 @pytest.fixture(scope="module")
 def density():
-    return bc.summarize(X, **QUICK)
+    return bc.summarize(X, **PUBLISHED)
 
 
 @pytest.fixture(scope="module")
 def linear():
-    return bc.summarize(FRAME, REAL, **QUICK)
+    return bc.summarize(FRAME, REAL, **PUBLISHED)
 
 
 @pytest.fixture(scope="module")
 def logistic():
-    return bc.summarize(FRAME, LABELS, **QUICK)
+    return bc.summarize(FRAME, LABELS, **PUBLISHED)
 
 
 def test_at_gives_the_coreset_after_every_iteration(linear):
@@ -71,7 +72,7 @@ def test_at_takes_whole_numbers(linear, iteration):
 def test_labels_of_any_kind_give_the_same_coreset_and_come_back(logistic, labels):
     low, high = labels
     y = np.array([high if word == "yes" else low for word in LABELS])
-    found = bc.summarize(X, y, **QUICK)
+    found = bc.summarize(X, y, **PUBLISHED)
     assert found.model.name == "logistic"
     assert found.indices.tolist() == logistic.indices.tolist()
     assert found.weights.tolist() == logistic.weights.tolist()
@@ -115,6 +116,8 @@ def test_info_tells_how_it_came_about(logistic):
         "model": "logistic",
         "method": "beta-cores",
         "beta": 0.5,
+        "readout": "classical",
+        "guard": None,
         "score_beta": 0.5,
         "seed": 0,
         "learning_rate": 1.0,
@@ -123,17 +126,12 @@ def test_info_tells_how_it_came_about(logistic):
         "screen": 0.05,
         **QUICK,
     }
-    assert set(info.timings) == {"scores", "beta-cores"}
+    assert set(info.timings) == {"guard", "noise", "mode", "scores", "beta-cores", "quality"}
     assert all(seconds >= 0 for seconds in info.timings.values())
     assert info.trace["size"] == [len(logistic.at(m)) for m in range(1, SIZE + 1)]
     np.testing.assert_allclose(info.trace["total_weight"], [logistic.at(m).weights.sum() for m in range(1, SIZE + 1)])
     assert info.warnings == []
     assert logistic.row_count == ROWS
-
-
-def test_default_beta_falls_with_the_columns_of_a_density(density):
-    assert density.beta == pytest.approx(0.2 / COLUMNS)
-    assert density.info.settings["score_beta"] == pytest.approx(0.5)
 
 
 def within_error(draws, mean, covariance):
@@ -223,7 +221,7 @@ def test_empty_coreset_is_the_prior():
     """Rows no draw can tell apart: nothing is selected, and that is said."""
     far = np.random.default_rng(1).choice([-1e12, 1e12], (ROWS, COLUMNS))
     with pytest.warns(UserWarning, match="No row was selected"):
-        coreset = bc.summarize(far, **QUICK)
+        coreset = bc.summarize(far, **PUBLISHED)
     assert len(coreset) == 0
     assert coreset.X.shape == (0, COLUMNS)
     assert "0 of 300 rows" in repr(coreset)

@@ -19,17 +19,18 @@ RESPONSE = X @ [1.0, 2.0] + rng.normal(size=ROWS)
 
 @pytest.fixture(autouse=True)
 def _no_work(monkeypatch):
-    """Nothing may be computed: the first thing any run does is look for the robust mode."""
+    """Nothing may be computed: the first thing any run does is to prepare for a construction."""
 
     def fail(*_, **__):
         pytest.fail("work began before the input was checked")
 
-    monkeypatch.setattr(importlib.import_module(bc.summarize.__module__), "pilot", fail)
+    monkeypatch.setattr(importlib.import_module(bc.summarize.__module__), "prepare", fail)
 
 
 def refused(error, *parts, data=X, y=None, **settings):
     """Assert that a call is refused with an error whose message says all of `parts`."""
     settings.setdefault("size", 3)
+    settings.setdefault("method", "beta-cores")
     with pytest.raises(error) as caught:
         bc.summarize(data, y, **settings)
     for part in parts:
@@ -184,7 +185,7 @@ class TestSettings:
     def test_beta_out_of_range(self, name, value):
         refused(ValueError, name, "finite number", repr(value), **{name: value})
 
-    @pytest.mark.parametrize("value", ["x", "auto", True, [0.1], 1j])
+    @pytest.mark.parametrize("value", ["x", None, True, [0.1], 1j])
     def test_beta_that_is_no_number(self, value):
         refused(TypeError, "beta", "finite number", repr(value), beta=value)
 

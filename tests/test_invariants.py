@@ -15,11 +15,14 @@ from betacores.models import MODELS
 
 ROWS, COLUMNS, SIZE = 300, 3, 6
 QUICK = {"draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
+PUBLISHED = {"method": "beta-cores", **QUICK}
+CLASSICAL = ("sparse-vi", "uniform")
 
 
 def settings_of(method):
-    """Settings that make a method quick, as far as it takes them."""
-    return {name: value for name, value in QUICK.items() if name in METHODS[method].check({})}
+    """Settings that make a method quick, as far as it takes them, and a β if it is robust."""
+    quick = {name: value for name, value in QUICK.items() if name in METHODS[method].check({})}
+    return quick if method in CLASSICAL else {"beta": 0.2, **quick}
 
 
 def response_of(model, x, rng):
@@ -108,9 +111,11 @@ def test_coreset_comes_back_from_disk(method, model, tmp_path):
 
 @every
 def test_scores_do_not_depend_on_the_construction(method, model):
-    if METHODS[method].beta(MODELS[model](), COLUMNS, None) > result("uniform", model).info.settings["score_beta"]:
-        pytest.skip("its own β is above the default of scores")
-    np.testing.assert_allclose(result(method, model).scores, result("uniform", model).scores, rtol=1e-6)
+    found, plain = result(method, model), result("uniform", model)
+    assert found.info.settings["score_beta"] == plain.info.settings["score_beta"]
+    # The guard may trust some rows a little less, which moves the mode by as much.
+    rtol = 1e-3 if found.covariate_scores is None else 0.1
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=rtol, atol=1e-3)
 
 
 @every
@@ -194,7 +199,7 @@ def test_two_rows_are_a_table(method, model, y):
 def test_equal_rows_are_worth_the_same():
     """Every row three times: at most one of each three is needed, and scores are equal within the three."""
     x = np.repeat(np.random.default_rng(0).normal(size=(ROWS // 3, COLUMNS)), 3, axis=0)
-    coreset = bc.summarize(x, size=SIZE, **QUICK)
+    coreset = bc.summarize(x, size=SIZE, **PUBLISHED)
     scores = coreset.scores.reshape(-1, 3)
     assert np.array_equal(scores, np.repeat(scores[:, :1], 3, axis=1))
     assert_sound(coreset, x, None, SIZE)

@@ -6,8 +6,10 @@ import pytest
 from scipy import optimize, special
 
 from betacores import pilot as module
+from betacores.grid import grid_modes
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, gaussian_prior
-from betacores.pilot import curvature, pilot
+from betacores.pilot import Pilot, curvature, pilot
+from betacores.posteriors.derivatives import Derivatives
 from betacores.sources import ArraySource
 
 NOISE = 0.7
@@ -128,7 +130,10 @@ def test_curvature_is_the_negative_hessian_over_all_rows(name):
         [-sum(s * t * value(at + h * (s * u + t * v)) for s in (1, -1) for t in (1, -1)) / (4 * h**2) for u in units]
         for v in units
     ]
-    actual = curvature(MODELS[name], source, at.astype(np.float32), 0.5)
+    lanes = grid_modes(MODELS[name], source, at[None], np.array([0.5]), steps=0)
+    there = Derivatives(*(part[0] for part in lanes.likelihood))
+    found = Pilot(at.astype(np.float32), lanes.looked_at[0], there, 0.0, True, "prior")
+    actual = curvature(MODELS[name], found)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 

@@ -17,13 +17,15 @@ import pytest
 
 import betacores as bc
 from betacores.constructions.incremental import _advance
+from betacores.grid import _block_derivatives
 from betacores.inputs import read_problem
-from betacores.pilot import _block_derivatives, _newton_step, pilot
+from betacores.pilot import pilot
 from betacores.sources import ArraySource
 
 ROWS, COLUMNS, SIZE = 300, 3, 6
 QUICK = {"size": SIZE, "draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
-FULL_BATCH = {**QUICK, "batch_select": None, "batch_optimise": None}
+PUBLISHED = {"method": "beta-cores", **QUICK}
+FULL_BATCH = {**PUBLISHED, "batch_select": None, "batch_optimise": None}
 
 rng = np.random.default_rng(0)
 X = rng.normal(0.5, 1, (ROWS, COLUMNS))
@@ -125,10 +127,10 @@ def test_order_of_the_rows_does_not_change_a_full_batch_coreset(model):
 
 
 def test_frame_and_array_give_the_same_coreset():
-    plain = bc.summarize(X, TRUTH, **QUICK)
+    plain = bc.summarize(X, TRUTH, **PUBLISHED)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for data, y in [(frame, pd.Series(TRUTH)), (pl.from_pandas(frame), pl.Series(TRUTH)), (X.tolist(), TRUTH.tolist())]:
-        assert same(bc.summarize(data, y, **QUICK), plain)
+        assert same(bc.summarize(data, y, **PUBLISHED), plain)
 
 
 @pytest.mark.parametrize("model", RESPONSES)
@@ -146,8 +148,8 @@ def test_one_compilation_serves_all_tables_of_a_shape():
     for seed in range(3):
         x = X.copy()
         x[np.random.default_rng(seed).permutation(ROWS)[: 10 * (seed + 1)]] += 20
-        bc.summarize(x, seed=seed, **QUICK)
-        compiled.append((_advance._cache_size(), _block_derivatives._cache_size(), _newton_step._cache_size()))
+        bc.summarize(x, seed=seed, **PUBLISHED)
+        compiled.append((_advance._cache_size(), _block_derivatives._cache_size()))
     assert compiled == compiled[:1] * 3
 
 
@@ -155,7 +157,7 @@ def test_input_is_left_as_it_was():
     x, y = X.copy(), REAL.copy()
     x.setflags(write=False)
     y.setflags(write=False)
-    bc.summarize(x, y, **QUICK)
+    bc.summarize(x, y, **PUBLISHED)
     assert np.array_equal(x, X)
     assert np.array_equal(y, REAL)
 
@@ -175,6 +177,9 @@ class NoIntegral(bc.models.Model):
         return -0.5 * theta @ theta
 
 
+WITHOUT = {NoIntegral(): {}, bc.models.GaussianMean(): {"beta": 0.0}}
+
+
 def test_model_without_power_integral_can_be_used_classically():
     coreset = bc.summarize(X, model=NoIntegral(), method="sparse-vi", **QUICK)
     built_in = bc.summarize(X, model="gaussian-mean", method="sparse-vi", **QUICK)
@@ -183,10 +188,16 @@ def test_model_without_power_integral_can_be_used_classically():
     assert coreset.contamination == 0
 
 
-@pytest.mark.parametrize("beta", [0.5, None])
-def test_model_without_power_integral_says_so(beta):
+@pytest.mark.parametrize("method", ["pursuit", "beta-cores"])
+def test_model_without_power_integral_says_so(method):
     with pytest.raises(ValueError, match=r"beta.*no-integral.*power integral"):
-        bc.summarize(X, model=NoIntegral(), beta=beta, **QUICK)
+        bc.summarize(X, model=NoIntegral(), beta=0.5, method=method, size=SIZE)
+
+
+def test_model_without_power_integral_is_read_classically_when_beta_is_left_open():
+    coreset, built_in = (bc.summarize(X, model=model, size=SIZE, **beta) for model, beta in WITHOUT.items())
+    assert coreset.beta == 0
+    assert same(coreset, built_in, rtol=1e-2)
 
 
 SCRIPT = """
@@ -201,7 +212,7 @@ rng = np.random.default_rng(0)
 x = rng.normal(0.5, 1, (300, 3))
 y = x @ [1.0, -2.0, 0.5] + rng.normal(size=300) > 0
 quick = {"size": 6, "draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
-coreset = bc.summarize(x, y, seed=3, **quick)
+coreset = bc.summarize(x, y, seed=3, method="beta-cores", **quick)
 found = [coreset.indices.tolist(), coreset.weights.tolist(), coreset.scores.tolist()]
 left_alone = before == dict(jax.config.values)
 json.dump({"found": found, "left_alone": left_alone, "precision": str(jnp.ones(1).dtype)}, sys.stdout)
@@ -227,7 +238,7 @@ def test_same_seed_same_result_in_another_process_and_in_double_precision():
     assert plain["left_alone"]
     assert double["left_alone"]
     assert (plain["precision"], double["precision"]) == ("float32", "float64")
-    here = bc.summarize(X, TRUTH, seed=3, **QUICK)
+    here = bc.summarize(X, TRUTH, seed=3, **PUBLISHED)
     assert [here.indices.tolist(), here.weights.tolist(), here.scores.tolist()] == plain["found"]
 
 
@@ -243,7 +254,7 @@ def progress(done, total):
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    coreset = bc.summarize(x, size=200, draws=100, steps=3000, progress=progress)
+    coreset = bc.summarize(x, size=200, method="beta-cores", draws=100, steps=3000, progress=progress)
 json.dump(
     {
         "done": len(coreset.path.weights),
@@ -295,9 +306,9 @@ def test_interrupt_while_progress_is_shown_keeps_what_was_done():
 
     try:
         with pytest.warns(UserWarning, match="Interrupted: 3 of 6"):
-            coreset = bc.summarize(X, progress=progress, **QUICK)
+            coreset = bc.summarize(X, progress=progress, **PUBLISHED)
     except KeyboardInterrupt:
         pytest.fail("three finished iterations were thrown away")
-    whole = bc.summarize(X, **QUICK)
+    whole = bc.summarize(X, **PUBLISHED)
     assert same(coreset, whole.at(3))
     assert len(coreset.path.weights) == 3

@@ -15,8 +15,11 @@ from betacores.constructions.path import Path
 from betacores.divergence import as_beta
 from betacores.inputs import check_choice, check_number, check_seed, encode_rows
 from betacores.models import Model
-from betacores.posteriors import conjugate, has_conjugate, laplace
+from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Posterior
+from betacores.posteriors.weighted import weighted_posterior
+from betacores.quality import KLEstimate
+from betacores.scores import contamination_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +41,16 @@ class Info:
     trace
         ``size`` and ``total_weight`` after every outer iteration.
     notes
-        Choices made for the caller.
+        Choices made for the caller, and why.
+    kl_estimate
+        Estimated divergence from the coreset's posterior to the β-posterior of all rows, with its standard error; see
+        `betacores.quality`.
+    tuning
+        The criterion β was chosen by, along its grid; None if β was given.
+    guard
+        What the covariate guard did: rows touched, and the columns that gave them away; None without a guard.
+    pilot
+        How the mode was found: which start led there, whether the search converged, and rival modes.
     warnings
         What a person should know before trusting the result.
     """
@@ -47,6 +59,10 @@ class Info:
     timings: dict[str, float] = field(default_factory=dict)
     trace: dict[str, list] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    kl_estimate: KLEstimate | None = None
+    tuning: dict[str, list] | None = None
+    guard: dict[str, Any] | None = None
+    pilot: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -62,6 +78,8 @@ class Coreset:
         The rows themselves, as given; ``y`` is None for models without response.
     scores
         For every input row how much the model believes it: about 1 for clean rows, near 0 for outliers.
+    covariate_scores
+        For every input row how much its covariates are trusted, between 0 and 1; None without a guard.
     contamination
         Estimated share of rows that do not come from the model.
     model, method, beta
@@ -79,6 +97,7 @@ class Coreset:
     X: np.ndarray
     y: np.ndarray | None
     scores: Float[np.ndarray, " rows"]
+    covariate_scores: Float[np.ndarray, " rows"] | None
     contamination: float
     model: Model
     method: str
@@ -98,6 +117,11 @@ class Coreset:
     def __len__(self) -> int:
         """Return the number of chosen rows."""
         return len(self.indices)
+
+    @property
+    def contamination_interval(self) -> tuple[float, float]:
+        """Interval that holds the contamination with probability 95 %, if the model is right for the clean rows."""
+        return contamination_interval(self.scores, self.covariate_scores)
 
     def at(self, iteration: int) -> Coreset:
         """Return the coreset as it was after an outer iteration: one run gives every size."""
@@ -152,20 +176,21 @@ class Coreset:
         with jax.enable_x64(False):
             key = jax.random.key(seed)
             rows = encode_rows(self.X, self.y, self.labels)
-            weights = jnp.asarray(self.weights, jnp.float32)
             diagnostics: dict[str, Any] = {}
             if chosen == "nuts":
                 from betacores.posteriors.nuts import nuts
 
+                weights = jnp.asarray(self.weights, jnp.float32)
                 paths, info = nuts(
                     key, self.model, rows, weights, as_beta(beta), draws=draws, chains=chains, warmup=warmup
                 )
                 diagnostics = {name: np.asarray(value) for name, value in info._asdict().items()}
-            elif chosen == "exact":
-                paths = conjugate(self.model, rows, weights).draw(key, draws)[None]
             else:
-                fit, how = jax.jit(laplace)(self.model, rows, weights, as_beta(beta))
-                paths, diagnostics = fit.draw(key, draws)[None], {"converged": bool(how.converged)}
+                fit, converged = weighted_posterior(
+                    self.model, rows, self.weights, as_beta(beta), closed=chosen == "exact"
+                )
+                paths = fit.draw(key, draws)[None]
+                diagnostics = {} if chosen == "exact" else {"converged": converged}
         return Posterior(np.asarray(paths), self.parameter_names, chosen, beta, diagnostics)
 
     @property
@@ -209,11 +234,20 @@ class Coreset:
             f"(method {self.method!r}, model {self.model.name!r}, β = {self.beta:g})",
             f"  weights: total {self.weights.sum():,.1f}"
             + (f", from {self.weights.min():.3g} to {self.weights.max():.3g}" if len(self) else ""),
-            f"  contamination: about {self.contamination:.1%} of the rows do not fit the model",
+            f"  contamination: about {self.contamination:.1%} of the rows do not fit "
+            + "(95 % interval {:.1%} to {:.1%})".format(*self.contamination_interval),
+            *self._quality(),
             *(f"  {note}" for note in self.info.notes),
             *(f"  warning: {warning}" for warning in self.info.warnings),
         ]
         return "\n".join(lines)
+
+    def _quality(self) -> list[str]:
+        estimate = self.info.kl_estimate
+        # The estimate is that of the whole coreset, not of an earlier point of its path.
+        if estimate is None or not np.array_equal(self.weights, self.path.at(len(self.path.weights))[1]):
+            return []
+        return [f"  quality: KL divergence to the β-posterior of all rows about {estimate}"]
 
 
 def distinct(names: list[str]) -> list[str]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
 
-from betacores.constructions import METHODS, Context
-from betacores.coreset import Coreset, Info
-from betacores.divergence import has_power_integral
-from betacores.inputs import Problem, check_choice, check_number, check_seed, read_problem
+from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
+from betacores.coreset import Coreset, Info, Likelihood
+from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
-from betacores.pilot import Pilot, pilot
-from betacores.scores import contamination, default_score_beta, row_scores
+from betacores.preparation import Guarding, prepare
+from betacores.quality import kl_estimate
+from betacores.scores import contamination
+from betacores.target import target_of
 
 # Far beyond any use; what lies further is no number of single precision.
 LARGEST_BETA = 1e6
@@ -27,9 +28,11 @@ def summarize(
     y: Any = None,
     *,
     model: str | Model = "auto",
-    size: int = 100,
-    beta: float | None = None,
-    method: str = "beta-cores",
+    size: int | Literal["auto"] = "auto",
+    beta: float | Literal["auto"] = "auto",
+    method: str = "pursuit",
+    readout: Likelihood = "classical",
+    guard: Guarding = "auto",
     score_beta: float | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -47,24 +50,33 @@ def summarize(
         ``"gaussian-mean"``, ``"linear"``, ``"logistic"``, or a `Model`. By default chosen from the response: none,
         two values, or more.
     size
-        Number of outer iterations, and so the largest number of rows to keep.
+        The largest number of rows to keep. By default pursuit keeps as many as bring the estimated KL divergence
+        below ``tolerance`` (0.1), at most 500; the other methods keep 100.
     beta
-        Robustness: 0 trusts every row, larger values let go of rows the model finds unlikely. By default 0.5 for
-        models with a response and `min(0.5, 0.2 / columns)` for models of whole rows.
+        Robustness: 0 trusts every row, larger values let go of rows the model finds unlikely. By default the value
+        with the smallest estimated error on a grid; see `betacores.tuning`.
     method
-        ``"beta-cores"`` (Algorithm 1 of the β-Cores paper), ``"sparse-vi"`` (the same with β = 0), ``"pursuit"``
-        (sparse regression on the β-posterior, faster and closer) or ``"uniform"``.
+        ``"pursuit"`` (sparse regression on the β-posterior), ``"beta-cores"`` (Algorithm 1 of the β-Cores paper),
+        ``"sparse-vi"`` (the same with β = 0) or ``"uniform"``.
+    readout
+        Who will read the coreset: ``"classical"``, any tool with the ordinary likelihood, or ``"beta"``, this package
+        with the β-likelihood. Pursuit builds for that reader. The published methods build with the β-likelihood
+        whoever reads; for them it only says how `Coreset.posterior` reads.
+    guard
+        Whether rows with absurd covariates count less: ``"auto"`` models the covariates robustly, see
+        `betacores.guard`; a function of the table returns each row's trust, between 0 and 1; None is no guard. Only
+        pursuit has one; the published methods take rows as they are.
     score_beta
         The β of the row scores, above 0; by default at least 0.5 (or `2 / columns` for models of whole rows).
     seed
         Same seed, same input, same coreset.
     progress
-        Called with the number of finished outer iterations and their total.
+        Called with the number of finished steps and their total.
     **settings
-        Of the method. For ``"beta-cores"`` and ``"sparse-vi"``: ``draws``, ``steps``, ``batch_select``,
-        ``batch_optimise``, ``learning_rate``, ``optimiser``, ``sampler_target`` and ``screen``; see
-        `betacores.constructions.incremental`. For ``"pursuit"``: ``readout``, ``draws``, ``candidates`` and ``screen``;
-        see `betacores.constructions.pursuit`.
+        Of the method. For ``"pursuit"``: ``draws``, ``candidates``, ``screen``, ``tolerance``, ``exchanges``,
+        ``polish`` and ``init``; see `betacores.constructions.pursuit`. For ``"beta-cores"`` and ``"sparse-vi"``:
+        ``draws``, ``steps``, ``batch_select``, ``batch_optimise``, ``learning_rate``, ``optimiser``,
+        ``sampler_target`` and ``screen``; see `betacores.constructions.incremental`.
 
     Returns
     -------
@@ -72,52 +84,93 @@ def summarize(
         The rows, their weights, a score for every input row, and how they came about.
     """
     construction = METHODS[check_choice("method", method, METHODS)]
-    check_number("size", size, at_least=1, whole=True)
+    if size != "auto":
+        check_number("size", size, at_least=1, whole=True)
     check_seed(seed)
-    if beta is not None:
+    if beta != "auto":
         check_number("beta", beta, at_least=0, below=LARGEST_BETA)
     if score_beta is not None:
         check_number("score_beta", score_beta, above=0, below=LARGEST_BETA)
+    check_choice("readout", readout, ("classical", "beta"))
+    guard = _checked_guard(guard, method, construction)
     settings = construction.check(settings)
     problem = read_problem(data, y, model)
-    columns = len(problem.source.columns)
-    if size > problem.source.row_count:
-        raise ValueError(
-            f"size: at most the {problem.source.row_count} rows of data can be kept, got {size}; ask for fewer."
-        )
-    beta = construction.beta(problem.model, columns, beta)
-    score_beta = score_beta or default_score_beta(problem.model, columns, beta)
+    rows = problem.source.row_count
+    if size != "auto" and size > rows:
+        raise ValueError(f"size: at most the {rows} rows of data can be kept, got {size}; ask for fewer.")
+    if settings.get("init") is not None:
+        settings["init"] = check_rows("init", settings["init"], rows)
+    wanted = None if construction.open_size else min(DEFAULT_SIZE, rows)
+    wanted = wanted if size == "auto" else size
     info = Info(
         settings={
-            "model": problem.model.name,
             "method": method,
-            "size": size,
+            "size": "auto" if wanted is None else wanted,
             "beta": beta,
+            "readout": readout,
+            "guard": guard,
             "score_beta": score_beta,
             "seed": seed,
             **settings,
         },
         notes=list(problem.notes),
     )
+    chosen_beta = construction.beta(problem.model, None if beta == "auto" else beta)
     # Every computation is in single precision, whatever the caller has set JAX to.
     with jax.enable_x64(False):
-        return _summarize(problem, construction, info, settings, progress)
+        return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress)
 
 
-def _summarize(problem: Problem, construction: Any, info: Info, settings: dict, progress: Callable | None) -> Coreset:
-    pilot_key, key = jax.random.split(jax.random.key(info.settings["seed"]))
-    model, source, beta = problem.model, problem.source, info.settings["beta"]
+def _checked_guard(guard: Guarding, method: str, construction: Construction) -> Guarding:
+    if guard is None or callable(guard):
+        if guard is not None and not construction.guarded:
+            raise ValueError(f"guard: the method {method!r} takes rows as they are; use method='pursuit'.")
+        return guard
+    check_choice("guard", guard, ("auto",))
+    return guard if construction.guarded else None
+
+
+def _summarize(
+    problem: Problem,
+    construction: Construction,
+    info: Info,
+    size: int | None,
+    beta: float | None,
+    settings: dict,
+    progress: Callable | None,
+) -> Coreset:
+    keys = jax.random.split(jax.random.key(info.settings["seed"]), 5)
+    asked = info.settings
+    prepared = prepare(problem, keys[0], info, beta=beta, score_beta=asked["score_beta"], guard=asked["guard"])
+    model, source, found = prepared.model, prepared.source, prepared.found
+    info.settings |= {"model": model.name, "beta": prepared.beta, "score_beta": prepared.score_beta}
     started = time.perf_counter()
-    scores, found = _scores(problem, info.settings["score_beta"], pilot_key)
-    if not found.converged:
-        info.warnings.append("The search for the robust mode did not converge; scores may be off.")
-    info.timings["scores"] = time.perf_counter() - started
-    started = time.perf_counter()
-    context = Context(model, source, beta, found.theta, progress)
-    path = construction.build(context, key, info.settings["size"], settings)
-    info.timings[info.settings["method"]] = time.perf_counter() - started
+    target = target_of(model, source, found, prepared.beta, keys[1])
+    context = Context(prepared, target, asked["readout"], progress)
+    path = construction.build(context, keys[2], size, settings)
+    info.timings[asked["method"]] = time.perf_counter() - started
     info.warnings.extend(path.warnings)
-    info.trace = {"size": (path.weights > 0).sum(1).tolist(), "total_weight": path.weights.sum(1).tolist()}
+    info.trace = {
+        "size": (path.weights > 0).sum(1).tolist(),
+        "total_weight": path.weights.sum(1).tolist(),
+        **(path.trace or {}),
+    }
+    kept = path.weights[-1] > 0
+    started = time.perf_counter()
+    read_beta = prepared.beta if asked["readout"] == "beta" else 0.0
+    fresh = target_of(model, source, found, prepared.beta, keys[3])
+    estimate = kl_estimate(
+        model, fresh, source.take(path.indices[kept]), path.weights[-1][kept], keys[4], read_beta=read_beta
+    )
+    # Cells far beyond what single precision can weigh against each other leave no estimate.
+    info.kl_estimate = estimate if np.isfinite(estimate).all() else None
+    info.timings["quality"] = time.perf_counter() - started
+    if size is None:
+        info.notes.append(
+            f"size: {kept.sum()} rows, where the estimated KL divergence falls below {settings['tolerance']:g}"
+            if info.trace["kl"][-1] is not None and info.trace["kl"][-1] <= settings["tolerance"]
+            else f"size: {kept.sum()} rows"
+        )
     if info.warnings:
         warnings.warn(" ".join(info.warnings), stacklevel=3)
     whole = Coreset(
@@ -125,11 +178,12 @@ def _summarize(problem: Problem, construction: Any, info: Info, settings: dict, 
         weights=path.weights[-1],
         X=problem.x[path.indices],
         y=None if problem.y is None else problem.y[path.indices],
-        scores=scores,
-        contamination=contamination(scores),
+        scores=prepared.scores,
+        covariate_scores=prepared.trust,
+        contamination=contamination(prepared.scores, prepared.trust),
         model=model,
-        method=info.settings["method"],
-        beta=beta,
+        method=asked["method"],
+        beta=prepared.beta,
         info=info,
         columns=source.columns,
         labels=problem.labels,
@@ -138,12 +192,3 @@ def _summarize(problem: Problem, construction: Any, info: Info, settings: dict, 
         path_y=None if problem.y is None else problem.y[path.indices],
     )
     return whole.at(len(path.weights))
-
-
-def _scores(problem: Problem, beta: float, key: jax.Array) -> tuple[np.ndarray, Pilot]:
-    if not has_power_integral(problem.model):
-        # Without a power integral there is no robust likelihood to score with: every row counts as believed.
-        found = pilot(problem.model, problem.source, 0.0, key)
-        return np.ones(problem.source.row_count, np.float32), found
-    found = pilot(problem.model, problem.source, beta, key)
-    return row_scores(problem.model, problem.source, found.theta, beta), found

@@ -45,14 +45,14 @@ def read_problem(data: Any, y: Any, model: str | Model) -> Problem:
     _check_not_constant(x, columns)
     _check_prior(model, len(columns))
     labels = _two_labels(response) if response is not None and model.response == "binary" else None
-    beyond = int((np.abs(x) > LARGEST_CELL).sum())
+    beyond = _beyond(x)
     if response is not None and model.response == "real":
         if response.dtype.kind not in "fiub":
             words = [v for v in response.tolist() if not isinstance(v, numbers.Real)]
             if words:
                 raise ValueError(f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic'.")
             response = response.astype(np.float64)
-        beyond += int((np.abs(response.astype(np.float64)) > LARGEST_CELL).sum())
+        beyond += _beyond(response)
     notes = [note] if note else []
     if beyond:
         notes.append(
@@ -67,7 +67,7 @@ def encode_rows(x: np.ndarray, y: np.ndarray | None, labels: np.ndarray | None) 
     """Return rows as given turned into rows as the model takes them."""
     if y is None or labels is None:
         return Rows(_inside(x), None if y is None else _inside(y))
-    return Rows(_inside(x), np.where(y == labels[1], 1.0, -1.0).astype(np.float32))
+    return Rows(_inside(x), np.where(y == labels[1], np.float32(1), np.float32(-1)))
 
 
 def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
@@ -98,13 +98,18 @@ def read_response(y: Any, rows: int) -> np.ndarray:
         response = response[:, 0]
     if response.ndim != 1 or len(response) != rows:
         raise ValueError(f"y: expected one value for each of the {rows} rows of data, got shape {response.shape}.")
-    missing = np.array([_is_missing(v) for v in response.tolist()])
+    if response.dtype.kind in "iub":
+        return response
+    if response.dtype.kind == "f":
+        missing = np.isnan(response)
+    else:
+        missing = np.array([_is_missing(v) for v in response.tolist()])
     if missing.any():
         raise ValueError(
             f"y: row {int(missing.argmax())} is missing ({missing.sum()} in all); drop or fill these rows."
         )
-    if response.dtype.kind == "f" and not np.isfinite(response).all():
-        row = int((~np.isfinite(response)).argmax())
+    if response.dtype.kind == "f" and np.isinf(response).any():
+        row = int(np.isinf(response).argmax())
         raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
     return response
 
@@ -143,6 +148,17 @@ def check_number(
     return int(number) if whole else number
 
 
+def check_rows(name: str, value: Any, rows: int) -> np.ndarray:
+    """Return numbers of rows, each once and in the order given, or say which does not exist."""
+    ids = np.asarray(value)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise TypeError(f"{name}: expected the numbers of rows, got {value!r}.")
+    if ids.size and not (0 <= ids.min() and ids.max() < rows):
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise ValueError(f"{name}: rows are numbered from 0 to {rows - 1}, got {wrong}.")
+    return ids[np.sort(np.unique(ids, return_index=True)[1])].astype(np.int64)
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """Return one of the choices, or name the nearest."""
     choices = list(choices)
@@ -160,10 +176,21 @@ def _choose_model(model: str | Model, y: np.ndarray | None) -> tuple[Model, str]
         return MODELS[check_choice("model", model, MODELS)](), ""
     if y is None:
         return MODELS["gaussian-mean"](), "model: 'gaussian-mean', since no response was given"
-    values = len(set(y.tolist()))
+    values = _distinct(y)
     if values == 2:
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
+
+
+def _distinct(y: np.ndarray) -> int:
+    """Return the number of different values."""
+    if y.dtype.kind not in "iubf":
+        return len(set(y.tolist()))
+    low, high = y.min(), y.max()
+    # Two labels are told without sorting a million of them.
+    if np.all((y == low) | (y == high)):
+        return 1 + int(low != high)
+    return len(np.unique(y))
 
 
 def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
@@ -194,8 +221,10 @@ def _is_missing(value: Any) -> bool:
 
 
 def _numbers(table: np.ndarray, names: list[str]) -> np.ndarray:
+    if table.dtype in (np.float32, np.float64):
+        return table
     if table.dtype.kind in "fiub":
-        return table.astype(np.float64, copy=False)
+        return table.astype(np.float64)
     if table.dtype.kind == "c":
         raise ValueError("data: complex numbers cannot be summarised; pass real and imaginary parts as columns.")
     for j, name in enumerate(names):
@@ -220,9 +249,10 @@ def _check_prior(model: Model, columns: int) -> None:
 
 
 def _check_finite(table: np.ndarray, names: list[str]) -> None:
-    bad = ~np.isfinite(table)
-    if not bad.any():
+    # Extremes are not finite if a cell is not, and need no second table.
+    if np.isfinite(table.min()) and np.isfinite(table.max()):
         return
+    bad = ~np.isfinite(table)
     row, column = np.argwhere(bad)[0]
     raise ValueError(
         f"data: row {row}, column {names[column]!r} is {table[row, column]} ({bad.sum()} such cells in all, in "
@@ -239,6 +269,8 @@ def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
 
 
 def _two_labels(response: np.ndarray) -> np.ndarray:
+    if response.dtype.kind in "iubf" and _distinct(response) == 2:
+        return np.array([response.min(), response.max()], response.dtype)
     try:
         labels = np.unique(response)
     except TypeError:
@@ -250,5 +282,16 @@ def _two_labels(response: np.ndarray) -> np.ndarray:
     return labels
 
 
+def _beyond(values: np.ndarray) -> int:
+    """Return how many numbers are too large."""
+    if not values.size or (values.dtype.kind != "f" and values.dtype.itemsize < 8):
+        return 0
+    if -LARGEST_CELL <= values.min() and values.max() <= LARGEST_CELL:
+        return 0
+    return int((np.abs(values.astype(np.float64)) > LARGEST_CELL).sum())
+
+
 def _inside(values: np.ndarray) -> np.ndarray:
+    if not _beyond(values):
+        return values.astype(np.float32)
     return np.clip(np.asarray(values, np.float64), -LARGEST_CELL, LARGEST_CELL).astype(np.float32)

@@ -1,131 +1,172 @@
-"""The mode of the β-posterior over all rows: where scores are read, and the reference for screening.
+"""The mode of the β-posterior over all rows: where scores are read, and what pursuit aims at.
 
 The β-posterior of dirty data has several modes, one for each cluster the model could explain. The search therefore
 starts from several points, each with a schedule of β:
 
 - ``prior``: the prior's mean (zero where the model does not tell it), at β throughout;
 - ``robust``: the model's own robust start (medians, say), if it has one, at β throughout;
-- ``ladder``: the classical mode, followed as β grows from 0, for starts so far off that every row would count nothing.
+- ``ladder``: the classical mode, followed as β grows from 0, for starts so far off that every row would count nothing;
+- ``descent``: the mode for a large β, found from the better of the others' starts, followed as β falls.
 
-They run on a sample of rows, first on its core, the rows with no cell far from its column's median: rows of great
-leverage hold the search at a poor mode next to them, though at a better one they count nothing. The best log-posterior
-wins and is polished on all rows. Every pass is a sum over blocks; steps are the damped Newton steps of the Laplace
-approximation.
+They run side by side on a sample of rows, first on its core, the rows with no cell far from its column's median: rows
+of great leverage hold the search at a poor mode next to them, though at a better one they count nothing. The best
+log-posterior wins and is polished on all rows. Every pass is a sum over blocks.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from betacores.divergence import as_beta
+from betacores.divergence import has_power_integral
+from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
-from betacores.posteriors.derivatives import Derivatives, add, likelihood_derivatives, prior_derivatives
-from betacores.posteriors.laplace import TOLERANCE, accepts, newton, next_damping
-from betacores.sampling import random_subset
-from betacores.sources import ArraySource, Source, reduce
+from betacores.posteriors.derivatives import Derivatives
+from betacores.sampling import sample_rows
+from betacores.scores import row_scores
+from betacores.sources import ArraySource, Source
 
 SAMPLE_ROWS = 20_000
-LADDER = (0.0, *(4.0**-k for k in range(12, 0, -1)))
+LADDER = (0.0, *(4.0**-k for k in range(12, 0, -1)), 1.0)
+DESCENT = (1.0, 0.5, 0.25, 0.1, 0.0)
 CORE_SCALES = 4.0
-STAGE_STEPS = 25
+
+# Another mode counts as a rival when it is this many posterior standard deviations away and explains this share of
+# the rows the best one explains.
+RIVAL_DISTANCE = 5.0
+RIVAL_SHARE = 0.9
 
 
 class Pilot(NamedTuple):
-    """The mode, and how the search for it went."""
+    """The mode, and how the search for it went.
+
+    ``likelihood`` holds the derivatives of `Σ_n w_n f_n` over all rows at ``looked_at``, one Newton step before
+    ``theta``. ``rivals`` describes other modes that explain nearly as many rows.
+    """
 
     theta: Float[np.ndarray, " p"]
+    looked_at: Float[np.ndarray, " p"]
+    likelihood: Derivatives
     log_posterior: float
     converged: bool
     start: str
+    rivals: tuple[str, ...] = ()
 
 
-def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray) -> Pilot:
-    """Return the mode of the β-posterior over all rows of a source."""
-    p = model.parameter_count(len(source.columns))
-    ids = np.asarray(random_subset(key, source.row_count, min(SAMPLE_ROWS, source.row_count)))
-    sample = source.take(np.sort(ids))
+class Found(NamedTuple):
+    """A mode over a sample of rows."""
+
+    theta: Float[np.ndarray, " p"]
+    start: str
+    rivals: tuple[str, ...]
+
+
+def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray, largest: float | None = None) -> Pilot:
+    """Return the mode of the β-posterior over all rows of a source.
+
+    Parameters
+    ----------
+    model, source, beta
+        The posterior's ingredients.
+    key
+        Decides which rows are sampled.
+    largest
+        The β from which ``descent`` starts; left out, there is no such start.
+    """
+    found = search(model, *sampled(source, key), beta, largest)
+    return polished(model, source, found, beta)
+
+
+def sampled(source: Source, key: PRNGKeyArray) -> tuple[ArraySource, float]:
+    """Return a uniform sample of rows with their weights, and how many rows of the source each stands for."""
+    ids = np.sort(sample_rows(key, source.row_count, min(SAMPLE_ROWS, source.row_count)))
+    rows = source.take(ids)
+    return ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids)), source.row_count / len(ids)
+
+
+def search(model: Model, sample: ArraySource, scale: float, beta: float, largest: float | None = None) -> Found:
+    """Return the best mode over a sample of rows that any of the starts leads to."""
+    p = model.parameter_count(len(sample.columns))
     prior = np.asarray(model.prior.mean_vector(p) if hasattr(model, "prior") else np.zeros(p), np.float32)
-    starts = {"prior": (prior, [beta]), "ladder": (prior, [beta * share for share in LADDER] + [beta])}
+    rungs = len(LADDER)
+    starts = {"prior": (prior, [beta] * rungs), "ladder": (prior, [beta * share for share in LADDER])}
+    robust = prior
     if hasattr(model, "robust_start"):
-        starts["robust"] = (np.asarray(model.robust_start(sample)), [beta])
-    scale = source.row_count / sample.x.shape[0]
-    everything, core = ArraySource(sample.x, sample.y), _core(model, sample)
-    found = {}
-    for name, (theta, betas) in starts.items():
-        for stage in betas:
-            theta, *_ = _climb(model, core, theta, stage, scale)
-        found[name] = _climb(model, everything, theta, beta, scale)
+        robust = np.asarray(model.robust_start(Rows(sample.x, sample.y)), np.float32)
+        starts["robust"] = (robust, [beta] * rungs)
+    if largest is not None and largest > beta:
+        descent = [beta + (largest - beta) * share for share in DESCENT]
+        starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
+    core = sample.weighted(sample.weights * _core(model, sample))
+    names = list(starts)
+    thetas = np.stack([starts[name][0] for name in names])
+    for betas in np.asarray([starts[name][1] for name in names]).T:
+        thetas = grid_modes(model, core, thetas, betas, scale=scale).thetas
+    fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
+    values = _log_posteriors(model, fit)
     # A start that did not converge is taken only if none did.
-    best = max(found, key=lambda name: (bool(found[name][2]), found[name][1]))
-    theta, value, converged = found[best]
-    if scale > 1:
-        theta, value, converged = _climb(model, source, theta, beta, 1.0)
-    return Pilot(np.asarray(theta), float(value), bool(converged), best)
+    best = max(range(len(names)), key=lambda k: (bool(fit.converged[k]), values[k]))
+    return Found(fit.thetas[best], names[best], _rivals(model, sample, fit, best, beta))
 
 
-def curvature(model: Model, source: Source, theta: np.ndarray, beta: float) -> Float[np.ndarray, "p p"]:
-    """Return the negative Hessian of the log-posterior over all rows."""
-    traced = as_beta(beta)
-    total = reduce(source, lambda rows, present: _block_derivatives(model, theta, rows, present, traced))
-    return -(total.hessian + np.asarray(prior_derivatives(model, jnp.asarray(theta)).hessian))
+def polished(model: Model, source: Source, found: Found, beta: float) -> Pilot:
+    """Return a mode over a sample made the mode over all rows."""
+    fit = grid_modes(model, source, found.theta[None], np.array([beta]))
+    return Pilot(
+        fit.thetas[0],
+        fit.looked_at[0],
+        Derivatives(*(part[0] for part in fit.likelihood)),
+        float(_log_posteriors(model, fit)[0]),
+        bool(fit.converged[0]),
+        found.start,
+        found.rivals,
+    )
 
 
-def _core(model: Model, sample: Rows) -> Source:
-    """Return the rows whose every number is within a few scales of its column's median, and at least half of all."""
-    table = np.column_stack([sample.x, sample.y]) if model.response == "real" else sample.x
+def curvature(model: Model, found: Pilot) -> Float[np.ndarray, "p p"]:
+    """Return the negative Hessian of the log-posterior over all rows at the mode."""
+    return -(found.likelihood.hessian + priors_at(model, found.looked_at[None]).hessian[0])
+
+
+def _log_posteriors(model: Model, fit: GridFit) -> Float[np.ndarray, " k"]:
+    return fit.likelihood.value + priors_at(model, fit.looked_at).value
+
+
+def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: float) -> tuple[str, ...]:
+    """Describe the other modes, each once, that explain nearly as many rows as the best."""
+    if beta == 0 or not has_power_integral(model):
+        return ()
+    apart = fit.thetas - fit.thetas[best]
+    metric = -np.asarray(fit.likelihood.hessian[best])
+    distances = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", apart, metric, apart), 0.0))
+    far = np.flatnonzero(fit.converged & (distances > RIVAL_DISTANCE))
+    if not far.size:
+        return ()
+
+    def explained(theta: np.ndarray) -> float:
+        scores = row_scores(model, sample, theta, beta)
+        return float(np.average(scores, weights=sample.weights)) if sample.weights.sum() > 0 else 0.0
+
+    shares = {round(explained(fit.thetas[k]), 2) for k in far}
+    most = explained(fit.thetas[best])
+    return tuple(
+        f"Another mode explains {share / most:.0%} as many rows as the one that was used."
+        for share in sorted(shares, reverse=True)
+        if share >= RIVAL_SHARE * most
+    )
+
+
+def _core(model: Model, sample: ArraySource) -> np.ndarray:
+    """Tell the rows whose every number is within a few scales of its column's median, at least half of all."""
+    table = sample.x
+    if model.response == "real" and sample.y is not None:
+        table = np.column_stack([sample.x, sample.y])
     low, middle, high = np.quantile(table, (0.01, 0.5, 0.99), axis=0)
     away = np.abs(table - middle)
     # The spread of the central 98 % stands in where most cells of a column are equal, as with rare categories.
     scale = np.median(1.5 * away, axis=0)
     scale = np.where(scale > 0, scale, (high - low) / 2)
     farthest = (away / np.where(scale > 0, scale, 1.0)).max(axis=1)
-    kept = farthest <= max(CORE_SCALES, np.median(farthest))
-    # Left out by a zero, not cut out: another shape for every table would be another compilation.
-    return ArraySource(sample.x, sample.y, present=kept)
-
-
-def _climb(
-    model: Model, source: Source, theta: np.ndarray, beta: float, scale: float
-) -> tuple[np.ndarray, float, bool]:
-    """Climb to a mode of `scale · Σ_n f_n + log π0` by damped Newton steps, one pass over the rows each."""
-    traced = as_beta(beta)
-
-    def look(theta: np.ndarray) -> Derivatives:
-        total = reduce(source, lambda rows, present: _block_derivatives(model, theta, rows, present, traced))
-        return Derivatives(*(scale * part for part in total))
-
-    at, damping = look(theta), 0.0
-    for _ in range(STAGE_STEPS):
-        step, decrement, log_posterior = _newton_step(model, theta, at, damping)
-        if decrement <= TOLERANCE and damping == 0:
-            return np.asarray(theta + step), float(log_posterior), True
-        proposal = np.asarray(theta + step)
-        there = look(proposal)
-        better = bool(_is_better(model, theta, at, proposal, there))
-        theta, at = (proposal, there) if better else (theta, at)
-        damping = float(next_damping(jnp.asarray(damping), jnp.asarray(better)))
-    return theta, float(_newton_step(model, theta, at, damping)[2]), False
-
-
-@jax.jit
-def _block_derivatives(model: Model, theta: Array, rows: Rows, present: Array, beta: Array | None) -> Derivatives:
-    return likelihood_derivatives(model, theta, rows, present, beta)
-
-
-@jax.jit
-def _newton_step(
-    model: Model, theta: Array, likelihood: Derivatives, damping: Array
-) -> tuple[Float[Array, " p"], Float[Array, ""], Float[Array, ""]]:
-    at = add(likelihood, prior_derivatives(model, theta))
-    step, decrement, _, _ = newton(model, theta, at, damping)
-    return step, decrement, at.value
-
-
-@jax.jit
-def _is_better(model: Model, theta: Array, at: Derivatives, proposal: Array, there: Derivatives) -> Bool[Array, ""]:
-    return accepts(at.value + model.log_prior(theta), there.value + model.log_prior(proposal))
+    return farthest <= max(CORE_SCALES, np.median(farthest))

@@ -15,16 +15,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import logsumexp
 
 from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
-from betacores.posteriors import conjugate, has_conjugate, laplace
-from betacores.sources import Source
-from betacores.tangent import anchored, target_over
+from betacores.posteriors import Gaussian, has_conjugate
+from betacores.posteriors.weighted import padded, weighted_posterior
+from betacores.tangent import anchored
+from betacores.target import Target
 
 BOOTSTRAPS = 200
 
@@ -35,15 +35,18 @@ class KLEstimate(NamedTuple):
     value: float
     standard_error: float
 
+    def __str__(self) -> str:
+        """Say it as people write it."""
+        return f"{self.value:.2g} ± {self.standard_error:.1g}"
+
 
 def kl_estimate(
     model: Model,
-    source: Source,
+    target: Target,
     rows: Rows,
     weights: Float[np.ndarray, " m"],
     key: PRNGKeyArray,
     *,
-    beta: float,
     read_beta: float,
     draws: int = 1000,
 ) -> KLEstimate:
@@ -51,30 +54,26 @@ def kl_estimate(
 
     Parameters
     ----------
-    model, source
-        The model, and all rows.
+    model, target
+        The model, and the log-likelihood of all rows.
     rows, weights
         The coreset.
     key
         Random key.
-    beta
-        Of the target.
     read_beta
         Of the likelihood that reads the coreset; 0 is the classical one.
     draws
         Number of draws from the coreset posterior.
     """
-    held = jnp.asarray(weights, jnp.float32)
-    if has_conjugate(model) and read_beta == 0:
-        posterior = conjugate(model, rows, held)
-        thetas, log_weights = posterior.draw(key, draws), np.zeros(draws)
-    else:
-        posterior, _ = jax.jit(laplace)(model, rows, held, as_beta(read_beta))
-        noise = jax.random.normal(key, (draws, posterior.mean.shape[0]))
-        thetas = posterior.transform(noise)
-        log_weights = np.asarray(_log_joint(model, thetas, rows, held, as_beta(read_beta)) + 0.5 * (noise**2).sum(1))
-    read = np.asarray(held @ anchored(likelihoods(model, thetas, rows, as_beta(read_beta))), np.float64)
-    ratio = read - target_over(source, model, thetas, as_beta(beta))
+    beta = as_beta(read_beta)
+    posterior, _ = weighted_posterior(model, rows, weights, beta)
+    held, held_weights = padded(rows, weights)
+    noise = jax.random.normal(key, (draws, posterior.mean.shape[0]))
+    thetas, read, log_prior = _read(model, posterior, noise, held, held_weights, beta)
+    log_weights = np.zeros(draws)
+    if not (has_conjugate(model) and beta is None):
+        log_weights = np.asarray(read + log_prior + 0.5 * (noise**2).sum(1), np.float64)
+    ratio = np.asarray(read, np.float64) - target.over(thetas)
     value = _divergence(ratio, log_weights)
     random = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     samples = random.integers(draws, size=(BOOTSTRAPS, draws))
@@ -88,5 +87,10 @@ def _divergence(ratio: Float[np.ndarray, " s"], log_weights: Float[np.ndarray, "
 
 
 @jax.jit
-def _log_joint(model: Model, thetas: Array, rows: Rows, weights: Array, beta: Beta) -> Float[Array, " s"]:
-    return weights @ anchored(likelihoods(model, thetas, rows, beta)) + jax.vmap(model.log_prior)(thetas)
+def _read(
+    model: Model, posterior: Gaussian, noise: Array, rows: Rows, weights: Array, beta: Beta
+) -> tuple[Float[Array, "s p"], Float[Array, " s"], Float[Array, " s"]]:
+    """Return draws, the coreset's log-likelihood there less that at the first, and the log-prior."""
+    thetas = posterior.transform(noise)
+    values = weights @ anchored(likelihoods(model, thetas, rows, beta))
+    return thetas, values, jax.vmap(model.log_prior)(thetas)

@@ -14,6 +14,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, UInt32
 
 # A network of this many rounds over a smaller rectangle is too regular; shuffling so few numbers costs little.
@@ -45,6 +46,14 @@ def random_subset(key: PRNGKeyArray, population: int, size: int) -> Int[Array, "
         return jnp.where(number >= population, permute(number), number)
 
     return jax.lax.while_loop(outside, again, permute(jnp.arange(size, dtype=jnp.uint32))).astype(jnp.int32)
+
+
+_random_subset = jax.jit(random_subset, static_argnums=(1, 2))
+
+
+def sample_rows(key: PRNGKeyArray, population: int, size: int) -> Int[np.ndarray, " size"]:
+    """Return `random_subset` on the host, compiled once for each population and size."""
+    return np.asarray(_random_subset(key, population, size))
 
 
 def _add(coordinate: UInt32[Array, " n"], random: UInt32[Array, " n"], modulus: int) -> UInt32[Array, " n"]:

@@ -15,14 +15,13 @@ from betacores.models.base import Model, Rows
 from betacores.sources import Source, collect
 
 
-def default_score_beta(model: Model, columns: int, beta: float) -> float:
-    """Return the β scores are read with, if none is asked for.
+def default_score_beta(model: Model, columns: int, beta: float = 0.0) -> float:
+    """Return the β scores are read with, if none is asked for: at least `beta`.
 
     Large enough to tell rows apart, small enough that the scores of clean rows stay near 1: the more numbers a row's
     likelihood multiplies, the smaller.
     """
-    numbers = columns if model.response == "none" else 1
-    return max(beta, min(0.5, 2.0 / numbers))
+    return max(beta, min(0.5, 2.0 / (columns if model.response == "none" else 1)))
 
 
 def row_scores(model: Model, source: Source, theta: np.ndarray, beta: float) -> Float[np.ndarray, " rows"]:
@@ -30,9 +29,24 @@ def row_scores(model: Model, source: Source, theta: np.ndarray, beta: float) -> 
     return np.exp(collect(source, lambda rows: _block_log_scores(model, theta, rows, np.float32(beta))))
 
 
-def contamination(scores: Float[np.ndarray, " rows"]) -> float:
-    """Return the estimated share of rows that do not come from the model."""
-    return float(np.clip(1.0 - np.mean(scores, dtype=np.float64), 0.0, 1.0))
+def contamination(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None = None) -> float:
+    """Return the estimated share of rows that do not come from the model, be it for response or covariates."""
+    return float(np.clip(1.0 - _believed(scores, trust).mean(), 0.0, 1.0))
+
+
+def contamination_interval(
+    scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None = None
+) -> tuple[float, float]:
+    """Return an interval that holds the share with probability 95 %, if the model is right for the clean rows."""
+    believed = _believed(scores, trust)
+    half = 1.96 * believed.std() / np.sqrt(len(believed))
+    low, high = np.clip(1.0 - believed.mean() + np.array([-half, half]), 0.0, 1.0)
+    return float(low), float(high)
+
+
+def _believed(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None) -> np.ndarray:
+    believed = np.asarray(scores, np.float64)
+    return believed if trust is None else believed * trust
 
 
 @jax.jit

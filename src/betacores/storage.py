@@ -3,7 +3,7 @@
 =====================  ====================================================================
 ``coreset.parquet``    the chosen rows with their numbers and weights, for any other tool
 ``path.parquet``       every row ever inserted, and its weight after each outer iteration
-``scores.parquet``     the score of every input row
+``scores.parquet``     the scores of every input row
 ``summary.json``       everything else: version, model, settings, timings, warnings
 =====================  ====================================================================
 
@@ -25,8 +25,9 @@ import pyarrow.parquet as pq
 from betacores.constructions.path import Path
 from betacores.coreset import Coreset, Info, distinct
 from betacores.models import MODELS, GaussianPrior, Model
+from betacores.quality import KLEstimate
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> FilePath:
@@ -43,7 +44,10 @@ def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> File
         path = _table(coreset.columns, coreset.path.indices, coreset.path_X, coreset.path_y, pa.array(list(iterations)))
         pq.write_table(kept, draft / "coreset.parquet")
         pq.write_table(path, draft / "path.parquet")
-        pq.write_table(pa.table({"score": coreset.scores}), draft / "scores.parquet")
+        scores = {"score": coreset.scores}
+        if coreset.covariate_scores is not None:
+            scores["covariate_score"] = coreset.covariate_scores
+        pq.write_table(pa.table(scores), draft / "scores.parquet")
         text = json.dumps(_summary(coreset), indent=2, allow_nan=False)
         (draft / "summary.json").write_text(text + "\n", encoding="utf-8")
         draft.chmod(0o755)
@@ -77,6 +81,10 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
     if model is None:
         model = _model_from(summary["model"])
     kept, rows = pq.read_table(folder / "coreset.parquet"), pq.read_table(folder / "path.parquet")
+    scores = pq.read_table(folder / "scores.parquet")
+    info = Info(**summary["info"])
+    if info.kl_estimate is not None:
+        info.kl_estimate = KLEstimate(*info.kl_estimate)
     columns = summary["columns"]
     iterations = [np.asarray(w, np.float64) for w in rows["weight"].to_pylist()]
     count = summary["iterations"]
@@ -86,12 +94,13 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         weights=kept["weight"].to_numpy(),
         X=_matrix(kept, columns),
         y=_response(kept, summary),
-        scores=pq.read_table(folder / "scores.parquet")["score"].to_numpy(),
+        scores=scores["score"].to_numpy(),
+        covariate_scores=scores["covariate_score"].to_numpy() if scores.num_columns > 1 else None,
         contamination=summary["contamination"],
         model=model,
         method=summary["method"],
         beta=summary["beta"],
-        info=Info(**summary["info"]),
+        info=info,
         columns=columns,
         labels=None if summary["labels"] is None else np.asarray(summary["labels"], summary["dtypes"]["y"]),
         path=Path(rows["row"].to_numpy().astype(summary["dtypes"]["row"]), weights),

@@ -43,10 +43,10 @@ def anchored(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
 
 def target_over(source: Source, model: Model, thetas: Float[Array, "s p"], beta: Beta) -> Float[np.ndarray, " s"]:
     """Return `Σ_n f_n(θ_s)` over all rows, less its value at the first draw, in one pass."""
-    return reduce(source, lambda rows, present: _block_target(model, thetas, rows, present, beta))
+    return reduce(source, lambda rows, weights: _block_target(model, thetas, rows, weights, beta))
 
 
 @jax.jit
-def _block_target(model: Model, thetas: Array, rows: Rows, present: Array, beta: Beta) -> Float[Array, " s"]:
+def _block_target(model: Model, thetas: Array, rows: Rows, weights: Array, beta: Beta) -> Float[Array, " s"]:
     # Differences to the first draw are small, so that the sum over a block keeps its digits.
-    return present @ anchored(likelihoods(model, thetas, rows, beta))
+    return weights @ anchored(likelihoods(model, thetas, rows, beta))

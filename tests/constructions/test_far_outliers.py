@@ -7,6 +7,7 @@ import betacores as bc
 
 ROWS, COLUMNS, SIZE = 300, 3, 6
 QUICK = {"size": SIZE, "draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
+PUBLISHED = {"method": "beta-cores", **QUICK}
 FAR = [1e6, 1e12, 1e30, -1e30]
 
 
@@ -35,7 +36,7 @@ def test_gaussian_coreset_holds_no_far_outlier(clean, far, screen, target, beta)
     x, _, outliers = clean
     x = x.copy()
     x[outliers] += far
-    coreset = bc.summarize(x, beta=beta, screen=screen, sampler_target=target, **QUICK)
+    coreset = bc.summarize(x, beta=beta, screen=screen, sampler_target=target, **PUBLISHED)
     assert not np.isin(coreset.indices, outliers).any()
     assert len(coreset) >= 2
     assert np.all(coreset.scores[outliers] == 0)
@@ -50,13 +51,14 @@ def test_far_outliers_do_not_move_the_posterior_mean(clean, far):
     kept = np.delete(x, outliers, axis=0)
     dirty = x.copy()
     dirty[outliers] = far
-    posterior = bc.summarize(dirty, beta=0.1, **QUICK).posterior(400)
+    posterior = bc.summarize(dirty, beta=0.1, **PUBLISHED).posterior(400)
     # Some forty of 255 rows' worth of weight: within the coreset's own uncertainty of the clean mean.
     assert np.all(np.abs(posterior.mean - kept.mean(axis=0)) < 0.6)
 
 
 @pytest.mark.parametrize("far", [1e6, 1e30])
-@pytest.mark.parametrize("method", ["beta-cores", "sparse-vi", "uniform"])
+@pytest.mark.filterwarnings("ignore:No row was selected")
+@pytest.mark.parametrize("method", ["pursuit", "beta-cores", "sparse-vi", "uniform"])
 @pytest.mark.parametrize("model", ["linear", "logistic"])
 def test_absurd_cells_leave_everything_finite(clean, far, method, model):
     x, y, outliers = clean
@@ -66,10 +68,11 @@ def test_absurd_cells_leave_everything_finite(clean, far, method, model):
     x[outliers[20:25]] = -far
     if model == "linear":
         y[outliers[25:]] = far
-    settings = QUICK if method != "uniform" else {"size": SIZE}
+    settings = {"size": SIZE} if method in ("pursuit", "uniform") else QUICK
     coreset = bc.summarize(x, y, model=model, method=method, **settings)
     assert_sound(coreset, far)
-    assert len(coreset) >= 1
+    # SparseVI trusts the absurd cells, and may end with no weight on any row; it says so.
+    assert len(coreset) >= 1 or method == "sparse-vi"
     assert np.array_equal(coreset.X, x[coreset.indices])
 
 
@@ -78,7 +81,7 @@ def test_linear_coreset_holds_no_response_far_off_the_line(clean, screen):
     x, y, outliers = clean
     y = y.copy()
     y[outliers] += 1e6
-    coreset = bc.summarize(x, y, model="linear", screen=screen, **QUICK)
+    coreset = bc.summarize(x, y, model="linear", screen=screen, **PUBLISHED)
     assert not np.isin(coreset.indices, outliers).any()
     assert np.all(coreset.scores[outliers] == 0)
 

@@ -17,11 +17,11 @@ def problem(request):
 
 def test_every_refit_is_the_exact_non_negative_least_squares_solution(problem):
     vectors, target = problem
-    path = sparse_nonnegative(vectors, target, 30)
+    path = list(sparse_nonnegative(vectors, target, 30))
     assert len(path) > 10
     dropped = 0
     ever: set[int] = set()
-    for places, weights in path:
+    for places, weights, _ in path:
         ever.update(places.tolist())
         dropped += len(ever) > len(places)
         expected, _ = nnls(vectors[places].T, target)
@@ -33,14 +33,14 @@ def test_every_refit_is_the_exact_non_negative_least_squares_solution(problem):
 
 def test_residual_never_grows(problem):
     vectors, target = problem
-    path = sparse_nonnegative(vectors, target, 30)
-    lengths = [np.linalg.norm(target - weights @ vectors[places]) for places, weights in path]
+    path = list(sparse_nonnegative(vectors, target, 30))
+    lengths = [np.linalg.norm(target - weights @ vectors[places]) for places, weights, _ in path]
     assert np.all(np.diff(lengths) <= 1e-9)
 
 
 def test_first_choice_is_the_row_of_largest_correlation(problem):
     vectors, target = problem
-    ((places, _),) = sparse_nonnegative(vectors, target, 1)
+    ((places, _, _),) = sparse_nonnegative(vectors, target, 1)
     assert places[0] == np.argmax(vectors @ target / np.linalg.norm(vectors, axis=1))
 
 
@@ -64,20 +64,20 @@ def test_rows_without_direction_and_rows_that_repeat_are_never_taken_twice():
     random = np.random.default_rng(1)
     vectors = np.repeat(random.normal(size=(4, 12)), 3, axis=0)
     vectors = np.vstack([np.zeros((2, 12)), vectors])
-    path = sparse_nonnegative(vectors, vectors.sum(0), 14)
-    places, weights = path[-1]
+    path = list(sparse_nonnegative(vectors, vectors.sum(0), 14))
+    places, weights, _ = path[-1]
     assert len(places) <= 4
     assert (places >= 2).all()
     np.testing.assert_allclose(weights @ vectors[places], vectors.sum(0), atol=1e-8)
 
 
 def test_target_that_no_row_points_to_gives_an_empty_path():
-    assert sparse_nonnegative(np.ones((3, 4)), -np.ones(4), 3) == []
+    assert list(sparse_nonnegative(np.ones((3, 4)), -np.ones(4), 3)) == []
 
 
 def test_as_many_rows_as_dimensions_reach_a_target_inside_the_cone_exactly():
     random = np.random.default_rng(2)
     vectors = random.normal(size=(500, 10))
     target = random.uniform(size=500) @ vectors
-    places, weights = sparse_nonnegative(vectors, target, 40)[-1]
+    places, weights, _ = list(sparse_nonnegative(vectors, target, 40))[-1]
     assert np.linalg.norm(target - weights @ vectors[places]) < 1e-8 * np.linalg.norm(target)

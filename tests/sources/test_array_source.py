@@ -28,19 +28,19 @@ def block_rows(request, monkeypatch):
 @pytest.mark.parametrize("y", [None, Y], ids=["no response", "response"])
 def test_blocks_hold_every_row_once_and_in_order(block_rows, y):
     blocks = list(ArraySource(X, y).blocks())
-    kept = [np.asarray(b.present) > 0 for b in blocks]
+    kept = [np.asarray(b.weights) > 0 for b in blocks]
     assert np.array_equal(np.concatenate([b.rows.x[k] for b, k in zip(blocks, kept, strict=True)]), X)
     if y is None:
         assert all(b.rows.y is None for b in blocks)
     else:
         assert np.array_equal(np.concatenate([b.rows.y[k] for b, k in zip(blocks, kept, strict=True)]), Y)
     assert {b.rows.x.shape[0] for b in blocks} == {min(block_rows, ROWS)}
-    assert {len(b.present) for b in blocks} == {min(block_rows, ROWS)}
+    assert {len(b.weights) for b in blocks} == {min(block_rows, ROWS)}
 
 
 def test_padding_is_finite_and_marked_absent(block_rows):
     for block in ArraySource(X, Y).blocks():
-        assert set(np.unique(block.present)) <= {0.0, 1.0}
+        assert set(np.unique(block.weights)) <= {0.0, 1.0}
         assert np.isfinite(block.rows.x).all()
         assert np.isfinite(block.rows.y).all()
 

@@ -1,7 +1,8 @@
 """Constructions of coresets, one a module, and the registry of their names.
 
 A construction is registered as three functions: which settings it takes, which β it runs with, and how it builds the
-path of coresets from the rows.
+path of coresets from the rows; with it stand the size taken when none is asked for, and whether it can make use of
+trust in the covariates.
 """
 
 from __future__ import annotations
@@ -15,32 +16,41 @@ import numpy as np
 
 from betacores.constructions.incremental import incremental
 from betacores.constructions.path import Path
-from betacores.constructions.pursuit import pursuit
+from betacores.constructions.pursuit import Settings, pursuit
 from betacores.constructions.uniform import uniform
 from betacores.divergence import has_power_integral
 from betacores.inputs import check_choice, check_number
 from betacores.models import Model
-from betacores.pilot import pilot
+from betacores.preparation import Prepared
 from betacores.scores import row_scores
-from betacores.sources import ArraySource
+from betacores.target import Target
+
+DEFAULT_SIZE = 100
+# Rows trusted less for their covariates are not chosen.
+LEAST_TRUST = 0.5
 
 
 class Context(NamedTuple):
-    """What a construction works on: the rows, the model and β, and the robust mode over all rows."""
+    """What a construction works on: rows, model, β and its mode; the sum over all rows; the likelihood of readers."""
 
-    model: Model
-    source: ArraySource
-    beta: float
-    mode: np.ndarray
+    prepared: Prepared
+    target: Target
+    readout: str
     progress: Callable[[int, int], None] | None = None
 
 
 class Construction(NamedTuple):
-    """A way to build a coreset."""
+    """A way to build a coreset.
+
+    ``beta`` returns None when β is to be chosen from the data; ``build`` gets None for a size that is left open, if
+    ``open_size`` is true.
+    """
 
     check: Callable[[dict[str, Any]], dict[str, Any]]
-    beta: Callable[[Model, int, float | None], float]
-    build: Callable[[Context, jax.Array, int, dict[str, Any]], Path]
+    beta: Callable[[Model, float | None], float | None]
+    build: Callable[[Context, jax.Array, int | None, dict[str, Any]], Path]
+    open_size: bool = False
+    guarded: bool = False
 
 
 INCREMENTAL_DEFAULTS: dict[str, Any] = {
@@ -71,15 +81,15 @@ def _check_incremental(given: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _build_incremental(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
-    settings = dict(settings)
+def _build_incremental(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
+    settings, prepared = dict(settings), context.prepared
     eligible, warnings = _screened(context, settings.pop("screen"))
     path = incremental(
-        context.model,
-        context.source.on_device,
+        prepared.model,
+        prepared.source.on_device,
         key,
-        size=size,
-        beta=context.beta,
+        size=size or DEFAULT_SIZE,
+        beta=prepared.beta,
         eligible=eligible,
         progress=context.progress,
         **settings,
@@ -87,51 +97,79 @@ def _build_incremental(context: Context, key: jax.Array, size: int, settings: di
     return path._replace(warnings=warnings + path.warnings)
 
 
-PURSUIT_DEFAULTS: dict[str, Any] = {"readout": "classical", "draws": 500, "candidates": 5000, "screen": 0.05}
-
-
-def _check_pursuit(given: dict[str, Any]) -> dict[str, Any]:
-    settings = _with_defaults(given, PURSUIT_DEFAULTS)
-    check_choice("readout", settings["readout"], ("classical", "beta"))
-    check_number("draws", settings["draws"], at_least=2, whole=True)
-    check_number("candidates", settings["candidates"], at_least=1, whole=True)
-    check_number("screen", settings["screen"], at_least=0, below=1)
-    return settings
-
-
-def _build_pursuit(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
-    pilot_key, key = jax.random.split(key)
-    found = pilot(context.model, context.source, context.beta, pilot_key)
-    context = context._replace(mode=found.theta)
-    settings = dict(settings)
-    eligible, warnings = _screened(context, settings.pop("screen"))
-    if not found.converged:
-        warnings += ("The search for the β-posterior's mode did not converge.",)
-    path = pursuit(
-        context.model,
-        context.source,
-        key,
-        size=size,
-        beta=context.beta,
-        mode=found.theta,
-        eligible=eligible,
-        **settings,
-    )
-    return path._replace(warnings=warnings + path.warnings)
-
-
 def _screened(context: Context, screen: float) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """Return which rows the model believes enough to choose from them (None for all), and what to say of it."""
-    if screen == 0 or context.beta == 0:
+    prepared = context.prepared
+    if screen == 0 or prepared.beta == 0:
         return None, ()
-    eligible = row_scores(context.model, context.source, context.mode, context.beta) >= screen
+    eligible, warnings = _some(
+        row_scores(prepared.model, prepared.source, prepared.found.theta, prepared.beta) >= screen
+    )
+    return eligible, _doubts(prepared) + warnings
+
+
+def _doubts(prepared: Prepared) -> tuple[str, ...]:
+    """Say what may be wrong with the mode that a construction relies on."""
+    lost = () if prepared.found.converged else ("The search for the β-posterior's mode did not converge.",)
+    return lost + prepared.found.rivals
+
+
+def _some(eligible: np.ndarray) -> tuple[np.ndarray | None, tuple[str, ...]]:
     if eligible.any():
         return eligible, ()
     return None, ("No row passes the screen, so none was applied: the model fits no row well.",)
 
 
-def _build_uniform(context: Context, key: jax.Array, size: int, settings: dict[str, Any]) -> Path:
-    return uniform(context.source.row_count, key, size=size)
+PURSUIT_DEFAULTS: dict[str, Any] = {
+    "draws": 500,
+    "candidates": 5000,
+    "screen": 0.05,
+    "tolerance": 0.1,
+    "exchanges": 0,
+    "polish": 0,
+    "init": None,
+}
+
+
+def _check_pursuit(given: dict[str, Any]) -> dict[str, Any]:
+    settings = _with_defaults(given, PURSUIT_DEFAULTS)
+    check_number("draws", settings["draws"], at_least=2, whole=True)
+    check_number("candidates", settings["candidates"], at_least=1, whole=True)
+    check_number("screen", settings["screen"], at_least=0, below=1)
+    check_number("tolerance", settings["tolerance"], above=0)
+    check_number("exchanges", settings["exchanges"], at_least=0, whole=True)
+    check_number("polish", settings["polish"], at_least=0, whole=True)
+    return settings
+
+
+def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
+    prepared, settings = context.prepared, dict(settings)
+    screen, init = settings.pop("screen"), settings.pop("init")
+    eligible: np.ndarray | None = None
+    warnings: tuple[str, ...] = ()
+    if screen > 0:
+        believed = prepared.scores >= screen
+        if prepared.trust is not None:
+            believed &= prepared.trust >= LEAST_TRUST
+        eligible, warnings = _some(believed)
+    path = pursuit(
+        prepared.model,
+        prepared.source,
+        key,
+        size=size,
+        beta=prepared.beta,
+        found=prepared.found,
+        target=context.target,
+        settings=Settings(readout=context.readout, **settings),
+        eligible=eligible,
+        init=init,
+        progress=context.progress,
+    )
+    return path._replace(warnings=_doubts(prepared) + warnings + path.warnings)
+
+
+def _build_uniform(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
+    return uniform(context.prepared.source.row_count, key, size=size or DEFAULT_SIZE)
 
 
 def _with_defaults(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
@@ -147,23 +185,26 @@ def _with_defaults(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str,
     return {**defaults, **given}
 
 
-def _robust_beta(model: Model, columns: int, beta: float | None) -> float:
-    if beta != 0 and not has_power_integral(model):
-        raise ValueError(f"beta: the model {model.name!r} has no power integral, so only beta=0 can be used.")
-    if beta is None:
-        return min(0.5, 0.2 / columns) if model.response == "none" else 0.5
-    return float(beta)
-
-
-def _classical_beta(model: Model, columns: int, beta: float | None) -> float:
+def _robust_beta(model: Model, beta: float | None) -> float | None:
+    if has_power_integral(model):
+        return beta
     if beta:
-        raise ValueError(f"beta: this method is for β = 0, got {beta!r}; use method='beta-cores', or leave beta out.")
+        raise ValueError(f"beta: the model {model.name!r} has no power integral, so only beta=0 can be used.")
+    return 0.0
+
+
+def _classical_beta(model: Model, beta: float | None) -> float:
+    del model
+    if beta:
+        raise ValueError(
+            f"beta: this method is for β = 0, got {beta!r}; use method='pursuit' or 'beta-cores', or leave beta out."
+        )
     return 0.0
 
 
 METHODS: dict[str, Construction] = {
+    "pursuit": Construction(_check_pursuit, _robust_beta, _build_pursuit, open_size=True, guarded=True),
     "beta-cores": Construction(_check_incremental, _robust_beta, _build_incremental),
-    "pursuit": Construction(_check_pursuit, _robust_beta, _build_pursuit),
     "sparse-vi": Construction(_check_incremental, _classical_beta, _build_incremental),
-    "uniform": Construction(lambda given: _with_defaults(given, {}), lambda *_: 0.0, _build_uniform),
+    "uniform": Construction(lambda given: _with_defaults(given, {}), _classical_beta, _build_uniform),
 }

@@ -8,11 +8,18 @@ warm-started from the last solution: solve without the constraint; while a weigh
 solution only as far as the first weight that reaches zero, and drop its row. The Cholesky factor of the passive Gram
 matrix grows by one border a row, and is rotated back to triangular form when a row is dropped.
 
+Exchange, at the end: drop the row whose loss lengthens the residual least, `w_i²/((GGᵀ)⁻¹)_ii`, take the best row in
+its place, and keep the exchange if the residual has become shorter.
+
 Reference: Lawson and Hanson, "Solving least squares problems" (1974), chapter 23; Nguyen, Soussen, Idier and Djermoune,
 "Non-negative orthogonal greedy algorithms", IEEE Transactions on Signal Processing 67 (2019).
 """
 
 from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +27,16 @@ from scipy.linalg import solve_triangular
 
 # A new row whose part orthogonal to the passive ones is smaller than this share of it adds nothing but rounding.
 DEPENDENT = 1e-9
+# Gains are computed in single precision; a smaller share of the target's length is rounding.
+SMALLEST_GAIN = 1e-6
+
+
+class Step(NamedTuple):
+    """Chosen rows, their weights, and the length of what they lack."""
+
+    places: Int[np.ndarray, " k"]
+    weights: Float[np.ndarray, " k"]
+    residual: float
 
 
 class Passive:
@@ -31,14 +48,22 @@ class Passive:
         self.factor = np.zeros((0, 0))
         self.weights = np.zeros(0)
 
+    def taken(self) -> Float[np.ndarray, "k s"]:
+        """Return the passive rows in double precision."""
+        return self.vectors[self.places].astype(np.float64)
+
     def residual(self) -> Float[np.ndarray, " s"]:
         """Return what the weighted rows still lack."""
-        return self.target - self.weights @ self.vectors[self.places]
+        return self.target - self.weights @ self.taken()
+
+    def step(self) -> Step:
+        """Return the present solution."""
+        return Step(np.array(self.places, int), self.weights.copy(), float(np.linalg.norm(self.residual())))
 
     def add(self, place: int) -> bool:
         """Take in a row with weight zero; tell whether it was linearly independent of the others."""
-        new = self.vectors[place]
-        border = solve_triangular(self.factor, self.vectors[self.places] @ new, lower=True) if self.places else []
+        new = self.vectors[place].astype(np.float64)
+        border = solve_triangular(self.factor, self.taken() @ new, lower=True) if self.places else []
         rest = new @ new - np.dot(border, border)
         if rest <= DEPENDENT * (new @ new):
             return False
@@ -68,7 +93,7 @@ class Passive:
     def refit(self) -> None:
         """Solve the non-negative least squares problem on the passive rows."""
         while self.places:
-            right = self.vectors[self.places] @ self.target
+            right = self.taken() @ self.target
             half = solve_triangular(self.factor, right, lower=True)
             free = solve_triangular(self.factor, half, lower=True, trans="T")
             if np.all(free > 0):
@@ -81,28 +106,95 @@ class Passive:
             self.weights = self.weights + step * (free - self.weights)
             self.drop(int(np.flatnonzero(falling)[steps.argmin()]))
 
+    def least_missed(self) -> int:
+        """Return the position of the row whose loss lengthens the residual least."""
+        inverse = solve_triangular(self.factor, np.eye(len(self.places)), lower=True)
+        return int(np.argmin(self.weights**2 / (inverse**2).sum(0)))
+
+
+class Search:
+    """Candidates for the passive set, and the choice among them."""
+
+    def __init__(self, vectors: Float[np.ndarray, "n s"], target: Float[np.ndarray, " s"]):
+        self.vectors, self.target = vectors, target
+        length = np.linalg.norm(vectors, axis=1)
+        self.usable = length > 0
+        self.inverse_length = np.where(self.usable, 1 / np.where(self.usable, length, 1.0), 0.0)
+        self.threshold = SMALLEST_GAIN * np.linalg.norm(target)
+
+    def extend(self, passive: Passive) -> bool:
+        """Take in the row that points best towards the residual, and refit; tell whether there was one."""
+        while True:
+            gains = self.vectors @ passive.residual().astype(self.vectors.dtype) * self.inverse_length
+            gains[~self.usable] = -np.inf
+            gains[passive.places] = -np.inf
+            place = int(gains.argmax())
+            if not gains[place] > self.threshold:
+                return False
+            if passive.add(place):
+                passive.refit()
+                return True
+            self.usable[place] = False
+
 
 def sparse_nonnegative(
-    vectors: Float[np.ndarray, "n s"], target: Float[np.ndarray, " s"], size: int
-) -> list[tuple[Int[np.ndarray, " k"], Float[np.ndarray, " k"]]]:
-    """Return, for every number of steps up to `size`, the chosen rows and their weights.
+    vectors: Float[np.ndarray, "n s"],
+    target: Float[np.ndarray, " s"],
+    size: int,
+    first: Int[np.ndarray, " i"] | tuple = (),
+    stop: Callable[[Step], bool] | None = None,
+) -> Iterator[Step]:
+    """Yield the solution after every step, until it has `size` rows or nothing points towards the residual any more.
 
-    The path ends early when no row points towards the residual any more.
+    Parameters
+    ----------
+    vectors
+        Candidates, one a row.
+    target
+        What their weighted sum is to be.
+    size
+        The largest number of rows.
+    first
+        Rows to begin with; those that are no help leave again at once.
+    stop
+        Ends the search when it is true of a solution.
     """
-    length = np.linalg.norm(vectors, axis=1)
-    passive = Passive(vectors, target)
-    path: list[tuple[np.ndarray, np.ndarray]] = []
-    usable = length > 0
-    while len(path) < size:
-        residual = passive.residual()
-        gains = np.where(usable, vectors @ residual / np.where(length > 0, length, 1.0), -np.inf)
-        gains[passive.places] = -np.inf
-        place = int(gains.argmax())
-        if not gains[place] > 1e-12 * np.linalg.norm(target):
+    passive, search = Passive(vectors, target), Search(vectors, target)
+    for place in first[:size]:
+        if search.usable[place] and passive.add(int(place)):
+            passive.refit()
+    if passive.places:
+        yield passive.step()
+    # A row that leaves makes room for another, so that more steps than rows may be needed, though not without end.
+    for _ in range(3 * size):
+        if len(passive.places) >= size or not search.extend(passive):
             break
-        if not passive.add(place):
-            usable[place] = False
-            continue
-        passive.refit()
-        path.append((np.array(passive.places), passive.weights.copy()))
-    return path
+        step = passive.step()
+        yield step
+        if stop is not None and stop(step):
+            break
+
+
+def exchanged(vectors: Float[np.ndarray, "n s"], target: Float[np.ndarray, " s"], step: Step, rounds: int) -> Step:
+    """Improve a solution by exchanging rows, one a round, as long as that helps."""
+    passive, search = Passive(vectors, target), Search(vectors, target)
+    for place in step.places:
+        passive.add(int(place))
+    passive.refit()
+    best = min(passive.step(), step, key=lambda s: s.residual)
+    for _ in range(rounds):
+        if len(passive.places) < 2:
+            break
+        trial = copy.copy(passive)
+        trial.places = list(passive.places)
+        position = trial.least_missed()
+        left = trial.places[position]
+        trial.drop(position)
+        trial.refit()
+        was, search.usable[left] = search.usable[left], False
+        found = search.extend(trial)
+        search.usable[left] = was
+        if not found or trial.step().residual >= best.residual:
+            break
+        passive, best = trial, trial.step()
+    return best

@@ -11,12 +11,14 @@ from jaxtyping import Float, Int
 class Path(NamedTuple):
     """Rows in order of insertion, and their weights after every outer iteration.
 
-    ``weights[m - 1]`` are the weights after iteration m; rows not inserted by then have weight zero.
+    ``weights[m - 1]`` are the weights after iteration m; rows not inserted by then have weight zero. ``trace`` holds
+    what the construction has to say of every iteration.
     """
 
     indices: Int[np.ndarray, " k"]
     weights: Float[np.ndarray, "m k"]
     warnings: tuple[str, ...] = ()
+    trace: dict[str, list] | None = None
 
     def at(self, iteration: int) -> tuple[Int[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         """Return the rows of positive weight after an iteration, and their weights."""

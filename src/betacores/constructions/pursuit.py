@@ -1,32 +1,57 @@
-"""Robust pursuit: a coreset by sparse non-negative regression in the tangent space of the β-posterior.
+"""Robust pursuit: a coreset by sparse regression on the β-posterior of all rows.
 
-Problem: find few rows and weights `v ≥ 0` such that `Σ_m v_m g_m ≈ Σ_n f_n` as functions of θ, up to a constant, where
-the β-posterior has its mass. `f` is the β-likelihood, which lets go of outliers; `g` is the likelihood that will *read*
-the coreset, the classical one by default: whoever then does ordinary inference on the weighted rows gets the robust
-posterior.
+Problem: few rows and weights `v ≥ 0` with `Σ_m v_m g_m ≈ Σ_n w_n f_n` as functions of the parameter, up to a constant.
+Here `f` is the β-likelihood, `w` the trust in a row's covariates, and `g` the likelihood that will read the coreset:
+the ordinary one (``readout="classical"``), so that any tool reading the weighted rows gets the robust posterior, or the
+β-likelihood itself (``readout="beta"``).
 
-Update: at the mode and curvature of the β-posterior over all rows draw S parameters from its Laplace approximation;
-sum `f` over all rows at the draws, one pass, and centre: the target `t`. Centre `g` of the candidates, rows whose score
-is not near zero, or a uniform sample of them: the vectors. Regress `t` on the vectors by orthogonal matching pursuit
-with exact non-negative refits. `‖t − Σ v ḡ‖²/2S` estimates the KL divergence that remains, for small divergences.
+Update: draw S parameters around the mode of the β-posterior, from its Laplace approximation; evaluate the sum of `f` at
+the draws and centre it: the target `t`. Centre `g` of the candidates, rows whose score is not near zero, or a uniform
+sample of them: the vectors. Regress `t` on the vectors by orthogonal matching pursuit with exact non-negative refits.
+As many draws again are held out: there half the variance of `t − Σ v g` estimates the KL divergence that remains, to
+second order, and tells when there are rows enough.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from betacores.constructions.nnls import sparse_nonnegative
+from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
 from betacores.constructions.path import Path
 from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
-from betacores.pilot import curvature
+from betacores.pilot import Pilot, curvature
 from betacores.posteriors.gaussian import Gaussian, factorise
-from betacores.sampling import random_subset
+from betacores.posteriors.weighted import weighted_posterior
+from betacores.sampling import sample_rows
 from betacores.sources import Source
-from betacores.tangent import centred, target_over
+from betacores.sources.arrays import padded_length
+from betacores.tangent import centred
+from betacores.target import Target
+
+# The most rows kept when the number is left open.
+MOST_ROWS = 500
+DRAWS = 500
+
+
+class Settings(NamedTuple):
+    """How pursuit goes about it; see `pursuit`."""
+
+    readout: str = "classical"
+    draws: int = DRAWS
+    candidates: int = 5000
+    tolerance: float = 0.1
+    exchanges: int = 0
+    polish: int = 0
+
+
+DEFAULTS = Settings()
 
 
 def pursuit(
@@ -34,15 +59,16 @@ def pursuit(
     source: Source,
     key: PRNGKeyArray,
     *,
-    size: int,
+    size: int | None,
     beta: float,
-    mode: Float[np.ndarray, " p"],
-    readout: str = "classical",
-    draws: int = 500,
-    candidates: int = 5000,
+    found: Pilot,
+    target: Target,
+    settings: Settings = DEFAULTS,
     eligible: Bool[np.ndarray, " rows"] | None = None,
+    init: Int[np.ndarray, " i"] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Return the path of pursuit.
+    """Return the path of pursuit: the coreset of every number of rows up to `size`.
 
     Parameters
     ----------
@@ -51,50 +77,137 @@ def pursuit(
     key
         Random key.
     size
-        The largest number of rows to keep.
+        The largest number of rows to keep; None for as many as the tolerance asks for.
     beta
         Of the β-likelihood.
-    mode
-        Mode of the β-posterior over all rows.
-    readout
-        The likelihood the coreset is built for: ``"classical"`` or ``"beta"``.
-    draws
-        Parameters drawn; more than rows asked for.
-    candidates
-        Rows to choose from: all that are eligible, or a uniform sample of so many.
+    found, target
+        Mode of the β-posterior over all rows, and the sum to be matched.
+    settings
+        ``readout``: the likelihood the coreset is built for. ``draws``: parameters drawn, at least two a row asked for.
+        ``candidates``: rows to choose from, all that are eligible or a uniform sample of so many. ``tolerance``: the
+        KL divergence at which there are rows enough, when their number is left open. ``exchanges``: how often, at the
+        end, a row may be exchanged for a better one. ``polish``: how often, at the end, the weights are fitted again
+        to draws from the coreset's own posterior.
     eligible
         Which rows may be chosen; all if not given.
+    init
+        Rows to begin with. Those that are not eligible, or no help, are let go.
+    progress
+        Called with the number of finished steps and their largest number.
     """
-    draw_key, candidate_key = jax.random.split(key)
-    factor, _ = factorise(jnp.asarray(curvature(model, source, mode, beta), jnp.float32), jnp.float32(1e-6))
-    thetas = Gaussian(jnp.asarray(mode, jnp.float32), factor).draw(draw_key, max(draws, 2 * size))
-    target = target_over(source, model, thetas, as_beta(beta))
-    target -= target.mean()
+    draw_key, held_key, candidate_key, polish_key = jax.random.split(key, 4)
+    largest = min(size or MOST_ROWS, source.row_count)
+    draws = max(settings.draws, 2 * largest)
+    factor, _ = _factorise(jnp.asarray(curvature(model, found), jnp.float32), jnp.float32(1e-6))
+    around = Gaussian(jnp.asarray(found.theta, jnp.float32), factor)
+    thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws)
+    wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
 
-    order = np.asarray(random_subset(candidate_key, source.row_count, source.row_count))
-    ids = np.sort((order if eligible is None else order[eligible[order]])[:candidates])
-    read_beta = as_beta(beta if readout == "beta" else 0.0)
-    vectors = np.asarray(_candidate_vectors(model, thetas, source.take(ids), read_beta), np.float64)
-    path = sparse_nonnegative(vectors, target, size)
-    warnings: tuple[str, ...] = ()
-    if not path:
-        warnings = ("No row was selected: no candidate says anything about the parameters that the target says.",)
-        path = [(np.zeros(0, int), np.zeros(0))]
-    # Once nothing points towards the residual, further steps would change nothing.
-    path += [path[-1]] * (size - len(path))
-    return _as_path(path, ids, warnings)
+    ids = _candidates(candidate_key, source.row_count, settings.candidates, eligible)
+    first = np.zeros(0, int)
+    if init is not None:
+        kept = init if eligible is None else init[eligible[init]]
+        ids = np.unique(np.concatenate([ids, kept]))
+        first = np.searchsorted(ids, kept)
+    read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
+    vectors = _vectors(model, thetas, source, ids, read_beta)
+    held_vectors = _vectors(model, held_out, source, ids, read_beta)
+
+    def remaining(step: Step) -> float:
+        lacking = held_wanted - step.weights @ held_vectors[step.places].astype(np.float64)
+        return 0.5 * float(np.mean(lacking**2))
+
+    warnings: list[str] = []
+    steps: list[Step] = []
+    divergences: list[float] = []
+    try:
+        for step in sparse_nonnegative(vectors, wanted, largest, first):
+            steps.append(step)
+            divergences.append(remaining(step))
+            if progress is not None:
+                progress(len(step.places), largest)
+            if size is None and divergences[-1] <= settings.tolerance:
+                break
+    except KeyboardInterrupt:
+        if not steps:
+            raise
+        warnings.append(f"Interrupted at {len(steps[-1].places)} of at most {largest} rows.")
+    if not steps:
+        warnings.append("No row was selected: no candidate says anything about the parameters that the target says.")
+        nothing = np.zeros(0, int)
+        return Path(nothing, np.zeros((1, 0)), tuple(warnings))
+    if settings.exchanges:
+        steps.append(exchanged(vectors, wanted, steps[-1], settings.exchanges))
+        divergences.append(remaining(steps[-1]))
+    for round_key in jax.random.split(polish_key, settings.polish):
+        steps.append(_polished(model, source, round_key, ids, steps[-1], target, read_beta, draws))
+        divergences.append(remaining(steps[-1]))
+    if size is None and divergences[-1] > settings.tolerance:
+        warnings.append(
+            f"The estimated KL divergence is {divergences[-1]:.2g} at {len(steps[-1].places)} rows, above the "
+            f"tolerance {settings.tolerance:g}; ask for a larger size, or accept it."
+        )
+    return _by_size(steps, divergences, ids, size, tuple(warnings))
 
 
-def _as_path(path: list[tuple[np.ndarray, np.ndarray]], ids: np.ndarray, warnings: tuple[str, ...]) -> Path:
-    """Return the steps of the regression as rows in order of first insertion and their weights."""
-    ever = list(dict.fromkeys(int(place) for places, _ in path for place in places))
-    column = {place: k for k, place in enumerate(ever)}
-    weights = np.zeros((len(path), len(ever)))
-    for m, (places, values) in enumerate(path):
-        weights[m, [column[int(place)] for place in places]] = values
-    return Path(ids[np.array(ever, int)], weights, warnings)
+def _candidates(key: PRNGKeyArray, rows: int, count: int, eligible: np.ndarray | None) -> Int[np.ndarray, " n"]:
+    """Return a uniform sample of the eligible rows, or all of them, in order."""
+    if eligible is None:
+        return np.sort(sample_rows(key, rows, min(count, rows)))
+    open_rows = np.flatnonzero(eligible)
+    return np.sort(open_rows[sample_rows(key, len(open_rows), min(count, len(open_rows)))])
+
+
+def _vectors(
+    model: Model, thetas: Array, source: Source, ids: Int[np.ndarray, " n"], beta: Beta
+) -> Float[np.ndarray, "n s"]:
+    """Return the centred vectors of rows; their number is rounded up, since each would be a compilation of its own."""
+    padded = np.pad(ids, (0, padded_length(len(ids)) - len(ids)), mode="edge")
+    return np.asarray(_centred_likelihoods(model, thetas, source.take(padded), beta))[: len(ids)]
+
+
+_factorise = jax.jit(factorise)
 
 
 @jax.jit
-def _candidate_vectors(model: Model, thetas: Array, rows: Rows, beta: Beta) -> Float[Array, "n s"]:
+def _centred_likelihoods(model: Model, thetas: Array, rows: Rows, beta: Beta) -> Float[Array, "n s"]:
     return centred(likelihoods(model, thetas, rows, beta))
+
+
+def _polished(
+    model: Model,
+    source: Source,
+    key: PRNGKeyArray,
+    ids: Int[np.ndarray, " n"],
+    step: Step,
+    target: Target,
+    read_beta: Beta,
+    draws: int,
+) -> Step:
+    """Fit the weights again to draws from the coreset's own posterior."""
+    chosen = ids[step.places]
+    posterior, _ = weighted_posterior(model, source.take(chosen), step.weights, read_beta)
+    thetas = posterior.draw(key, draws)
+    wanted = target.over(thetas)
+    vectors = _vectors(model, thetas, source, chosen, read_beta)
+    everything = np.arange(len(chosen))
+    refitted = list(sparse_nonnegative(vectors, wanted - wanted.mean(), len(chosen), everything))[-1]
+    return refitted._replace(places=step.places[refitted.places])
+
+
+def _by_size(
+    steps: list[Step], divergences: list[float], ids: np.ndarray, size: int | None, warnings: tuple[str, ...]
+) -> Path:
+    """Return for every number of rows the last solution that has no more."""
+    sizes = np.array([len(step.places) for step in steps])
+    largest = size or int(sizes.max())
+    last = [np.flatnonzero(sizes <= m) for m in range(1, largest + 1)]
+    taken = [int(which[-1]) if which.size else None for which in last]
+    ever = list(dict.fromkeys(int(place) for k in taken if k is not None for place in steps[k].places))
+    column = {place: k for k, place in enumerate(ever)}
+    weights = np.zeros((largest, len(ever)))
+    for m, k in enumerate(taken):
+        if k is not None:
+            weights[m, [column[int(place)] for place in steps[k].places]] = steps[k].weights
+    trace = {"kl": [None if k is None else divergences[k] for k in taken]}
+    return Path(ids[np.array(ever, int)], weights, warnings, trace)

@@ -1,5 +1,23 @@
 """Data sets for the experiments, the demonstration and the tests."""
 
-from betacores.datasets.simulated import Dirty, contaminated_gaussian, contaminated_logistic
+from betacores.datasets.simulated import (
+    GAUSSIAN_OUTLIERS,
+    Dirty,
+    contaminated_gaussian,
+    contaminated_logistic,
+    corrupted_logistic,
+    flipped_logistic,
+    gaussian_with,
+    shifted_linear,
+)
 
-__all__ = ["Dirty", "contaminated_gaussian", "contaminated_logistic"]
+__all__ = [
+    "GAUSSIAN_OUTLIERS",
+    "Dirty",
+    "contaminated_gaussian",
+    "contaminated_logistic",
+    "corrupted_logistic",
+    "flipped_logistic",
+    "gaussian_with",
+    "shifted_linear",
+]

@@ -1,4 +1,4 @@
-"""Linear regression with known noise: `y = z·θ + ε`, `ε ~ N(0, σ²)`, `z = (x, 1)`, Gaussian prior.
+"""Linear regression: `y = z·θ + ε`, `ε ~ N(0, σ²)`, `z = (x, 1)`, Gaussian prior.
 
 The power integral `(2πσ²)^(−β/2) (1+β)^(−1/2)` is the same for every row and θ. The classical posterior is Gaussian
 with precision `Σ0⁻¹ + σ⁻² Σ_n w_n z_n z_nᵀ` and shift `Σ0⁻¹ μ0 + σ⁻² Σ_n w_n y_n z_n`.
@@ -7,7 +7,8 @@ with precision `Σ0⁻¹ + σ⁻² Σ_n w_n z_n z_nᵀ` and shift `Σ0⁻¹ μ0 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, final
+import numbers
+from typing import Any, ClassVar, Literal, final
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -18,12 +19,13 @@ from betacores.models.prior import GaussianPrior, gaussian_prior
 
 @final
 class LinearRegression(LinearPredictor):
-    """A real response linear in the covariates, with Gaussian noise of known standard deviation.
+    """A real response linear in the covariates, with Gaussian noise.
 
     Parameters
     ----------
     noise
-        Standard deviation of the response around the line.
+        Standard deviation of the clean rows' response around the line; ``"auto"`` leaves it to `summarize` to estimate
+        it robustly.
     intercept
         Whether to add a constant to the linear predictor (as the last parameter).
     prior
@@ -33,12 +35,18 @@ class LinearRegression(LinearPredictor):
     name: ClassVar[str] = "linear"
     response: ClassVar[Response] = "real"
 
-    def __init__(self, noise: float = 1.0, intercept: bool = True, prior: GaussianPrior | None = None):
-        if not (math.isfinite(noise) and noise > 0):
-            raise ValueError(f"noise: expected a positive standard deviation, got {noise!r}.")
-        self.noise = float(noise)
+    def __init__(
+        self, noise: float | Literal["auto"] = "auto", intercept: bool = True, prior: GaussianPrior | None = None
+    ):
+        if noise != "auto" and not (isinstance(noise, numbers.Real) and math.isfinite(noise) and noise > 0):
+            raise ValueError(f"noise: expected a positive standard deviation or 'auto', got {noise!r}.")
+        self.noise = "auto" if noise == "auto" else float(noise)
         self.intercept = bool(intercept)
         self.prior = prior or gaussian_prior()
+
+    def with_noise(self, noise: float) -> LinearRegression:
+        """Return the same model with a known standard deviation."""
+        return LinearRegression(noise, self.intercept, self.prior)
 
     def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
         """Return the log-density of the prior."""
@@ -46,7 +54,7 @@ class LinearRegression(LinearPredictor):
 
     def response_log_likelihood(self, eta: Float[Array, "..."], y: Any) -> Float[Array, "..."]:
         """Return the Gaussian log-density of a response."""
-        return -0.5 * ((y - eta) / self.noise) ** 2 - self._log_normaliser()
+        return -0.5 * ((y - eta) / self._known_noise()) ** 2 - self._log_normaliser()
 
     def response_power_integral(self, eta: Float[Array, "..."], beta: Float[Array, ""]) -> Float[Array, "..."]:
         """Return the power integral, the same for every row and line."""
@@ -60,8 +68,13 @@ class LinearRegression(LinearPredictor):
     def conjugate(self, rows: Rows, weights: Float[Array, " n"]) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Return what weighted rows add to the posterior's precision and shift."""
         z = self.features(rows)
-        weighted = z * (weights / self.noise**2)[:, None]
+        weighted = z * (weights / self._known_noise() ** 2)[:, None]
         return weighted.T @ z, weighted.T @ rows.y
 
     def _log_normaliser(self) -> Float[Array, ""]:
-        return 0.5 * jnp.log(2 * jnp.pi) + jnp.log(self.noise)
+        return 0.5 * jnp.log(2 * jnp.pi) + jnp.log(self._known_noise())
+
+    def _known_noise(self) -> Any:
+        if isinstance(self.noise, str):
+            raise ValueError("noise: it is 'auto', which only summarize() can settle; give LinearRegression a number.")
+        return self.noise

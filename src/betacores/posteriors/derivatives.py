@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,14 @@ from betacores.models.base import LinearPredictor, Model, Rows
 
 
 class Derivatives(NamedTuple):
-    """A function's value, gradient and Hessian at one parameter."""
+    """A function's value (), gradient (p) and Hessian (p, p) at one parameter.
 
-    value: Float[Array, ""]
-    gradient: Float[Array, " p"]
-    hessian: Float[Array, "p p"]
+    JAX arrays where they are computed, NumPy arrays in double precision where blocks have been added up.
+    """
+
+    value: Any
+    gradient: Any
+    hessian: Any
 
 
 def likelihood_derivatives(
@@ -27,7 +30,7 @@ def likelihood_derivatives(
     """Return the derivatives of the weighted (β-)likelihood of rows."""
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
-        value, slope, curvature = _twice(lambda eta: response_likelihood(model, eta, rows.y, beta), z @ theta)
+        value, slope, curvature = response_derivatives(model, z @ theta, rows.y, beta)
         return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
 
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
@@ -41,6 +44,24 @@ def likelihood_derivatives(
 
     value, gradient = jax.value_and_grad(total)(theta)
     return Derivatives(value, gradient, jax.hessian(total)(theta))
+
+
+def row_gradients(model: Model, theta: Float[Array, " p"], rows: Rows, beta: Beta) -> Float[Array, "n p"]:
+    """Return the gradient of every row's (β-)likelihood."""
+    if isinstance(model, LinearPredictor):
+        z = model.features(rows)
+        return response_derivatives(model, z @ theta, rows.y, beta)[1][:, None] * z
+    if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
+        inner, gradients, _ = model.quadratic(theta, rows)
+        return _twice(lambda ell: transformed(model, ell, rows.x.shape[-1], beta), inner)[1][:, None] * gradients
+    return jax.vmap(jax.grad(likelihood, argnums=1), (None, None, 0, None))(model, theta, rows, beta)
+
+
+def response_derivatives(
+    model: LinearPredictor, eta: Float[Array, " n"], y: Array | None, beta: Beta
+) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, " n"]]:
+    """Return the likelihood of responses and its first two derivatives by the linear predictor."""
+    return _twice(lambda at: response_likelihood(model, at, y, beta), eta)
 
 
 def _twice(function: Callable[[Array], Array], at: Float[Array, " n"]) -> tuple[Array, Array, Array]:

@@ -18,13 +18,19 @@ from jaxtyping import Array, Float
 from betacores.models.base import Rows
 
 BLOCK_ROWS = 65_536
+CHUNK_ROWS = 16_384
 
 
 class Block(NamedTuple):
-    """Consecutive rows, padded to a common length; ``present`` is 1 for a row and 0 for padding."""
+    """Consecutive rows, padded to a common length.
+
+    ``weights`` say how much each row counts in sums: 1, less for a row that is trusted less, and 0 for padding.
+    ``length`` is the number of rows without the padding.
+    """
 
     rows: Rows
-    present: Any
+    weights: Any
+    length: int
 
 
 class Source(abc.ABC):
@@ -41,17 +47,29 @@ class Source(abc.ABC):
     def take(self, ids: np.ndarray) -> Rows:
         """Return rows by their global numbers."""
 
+    @abc.abstractmethod
+    def weights_of(self, ids: np.ndarray) -> Float[np.ndarray, " n"]:
+        """Return how much rows count, by their global numbers."""
+
 
 def reduce(source: Source, function: Callable[[Rows, Array], Any]) -> Any:
-    """Return the sum over blocks of `function(rows, present)`, a pytree of arrays, in double precision."""
+    """Return the sum over blocks of `function(rows, weights)`, a pytree of arrays, in double precision."""
     total = None
-    for rows, present in source.blocks():
-        part = jax.tree.map(lambda a: np.asarray(a, np.float64), function(rows, present))
+    for rows, weights, _ in source.blocks():
+        part = jax.tree.map(lambda a: np.asarray(a, np.float64), function(rows, weights))
         total = part if total is None else jax.tree.map(np.add, total, part)
     return total
 
 
 def collect(source: Source, function: Callable[[Rows], Float[Array, " n"]]) -> Float[np.ndarray, " rows"]:
     """Return `function(rows)`, one number a row, for all rows in order."""
-    parts = [np.asarray(function(rows))[np.asarray(present) > 0] for rows, present in source.blocks()]
-    return np.concatenate(parts)
+    return np.concatenate([np.asarray(function(rows))[:length] for rows, _, length in source.blocks()])
+
+
+def over_chunks(function: Callable[[Rows, Array], Any], rows: Rows, weights: Array) -> Any:
+    """Return `function(rows, weights)`, a sum over rows, of a block cut into pieces that fit a processor's cache."""
+    count = weights.shape[0]
+    if count <= CHUNK_ROWS or count % CHUNK_ROWS:
+        return function(rows, weights)
+    pieces = jax.tree.map(lambda a: a.reshape(count // CHUNK_ROWS, CHUNK_ROWS, *a.shape[1:]), (rows, weights))
+    return jax.tree.map(lambda a: a.sum(0), jax.lax.map(lambda piece: function(*piece), pieces))

@@ -1,0 +1,174 @@
+"""Modes of the β-posterior for many β at once: all lanes of the grid share every pass over the rows.
+
+A lane's Newton steps are damped as those of a single mode; a lane that has arrived waits for the others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from betacores.divergence import Beta
+from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.posteriors.derivatives import (
+    Derivatives,
+    add,
+    likelihood_derivatives,
+    prior_derivatives,
+    response_derivatives,
+)
+from betacores.posteriors.laplace import TOLERANCE
+from betacores.sources import Source, over_chunks, reduce
+
+# Up to so many parameters a row's outer product is formed once for the whole grid.
+FEW_PARAMETERS = 24
+
+
+class GridFit(NamedTuple):
+    """Modes for a grid of β, and how they were found.
+
+    ``likelihood`` holds the derivatives of `Σ_n w_n f_n`, one a lane, at ``looked_at``, one Newton step before
+    ``thetas``.
+    """
+
+    thetas: Float[np.ndarray, "k p"]
+    looked_at: Float[np.ndarray, "k p"]
+    likelihood: Derivatives
+    converged: Bool[np.ndarray, " k"]
+
+
+def grid_modes(
+    model: Model,
+    source: Source,
+    starts: Float[np.ndarray, "k p"],
+    betas: Float[np.ndarray, " k"],
+    *,
+    scale: float = 1.0,
+    steps: int = 25,
+) -> GridFit:
+    """Climb from the starts to a mode of `scale · Σ_n w_n f_n + log π0` for every β.
+
+    Parameters
+    ----------
+    model, source
+        The model, and the rows.
+    starts, betas
+        One start and one β a lane.
+    scale
+        By which the sums over the source are multiplied, when it is a sample of the rows.
+    steps
+        Passes after the first; with none, one Newton step from the starts is made.
+    """
+    thetas = np.asarray(starts, np.float32)
+    # The classical likelihood is exact, and asks no power integral of the model.
+    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
+
+    def look(at: np.ndarray) -> Derivatives:
+        total = reduce(source, lambda rows, weights: _block_derivatives(model, at, rows, weights, traced))
+        return Derivatives(*(scale * part for part in total))
+
+    def with_prior(likelihood: Derivatives, at: np.ndarray) -> tuple[Derivatives, np.ndarray]:
+        prior = priors_at(model, at)
+        return add(likelihood, prior), prior.hessian
+
+    likelihood, damping = look(thetas), np.zeros(len(betas))
+    posterior, bend = with_prior(likelihood, thetas)
+    for passes in range(steps + 1):
+        lanes = zip(*posterior, bend, damping, strict=True)
+        made = [_newton_step(Derivatives(*at), hessian, damped) for *at, hessian, damped in lanes]
+        step, decrement = np.stack([m[0] for m in made]), np.array([m[1] for m in made])
+        arrived = (decrement <= TOLERANCE) & (damping == 0)
+        if arrived.all() or passes == steps:
+            break
+        proposal = np.where(arrived[:, None], thetas, thetas + step).astype(np.float32)
+        there = look(proposal)
+        beyond, bend_there = with_prior(there, proposal)
+        better = _accepts(posterior.value, beyond.value) & ~arrived
+        thetas, bend = _chosen(better, (proposal, bend_there), (thetas, bend))
+        likelihood = Derivatives(*_chosen(better, there, likelihood))
+        posterior = Derivatives(*_chosen(better, beyond, posterior))
+        lower, higher = np.where(damping > 1e-2, damping * 0.1, 0.0), np.maximum(damping * 10, 0.1)
+        damping = np.where(arrived, damping, np.where(better, lower, higher))
+    ended = np.where((damping == 0)[:, None], thetas + step, thetas).astype(np.float32)
+    return GridFit(ended, thetas, likelihood, arrived)
+
+
+def priors_at(model: Model, thetas: Float[np.ndarray, "k p"]) -> Derivatives:
+    """Return the derivatives of the log-prior at several parameters, in double precision."""
+    found = _prior_derivatives(model, jnp.asarray(thetas, jnp.float32))
+    return Derivatives(*(np.asarray(part, np.float64) for part in found))
+
+
+def _accepts(value: Float[np.ndarray, " k"], proposed: Float[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
+    """Tell where a proposed log-posterior is no worse than the current one, up to single precision's rounding."""
+    return np.isfinite(proposed) & ~(proposed < value - 8 * np.finfo(np.float32).eps * np.abs(value))
+
+
+def _chosen(lanes: Bool[np.ndarray, " k"], new: tuple, old: tuple) -> list[np.ndarray]:
+    """Return the new arrays in some lanes, the old in the others."""
+    along = [lanes.reshape(-1, *[1] * (a.ndim - 1)) for a in new]
+    return [np.where(where, a, b) for where, a, b in zip(along, new, old, strict=True)]
+
+
+@jax.jit
+def _block_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Derivatives:
+    def lanes(rows: Rows, weights: Array) -> Derivatives:
+        if isinstance(model, LinearPredictor) and len(thetas) > 1 and thetas.shape[-1] <= FEW_PARAMETERS:
+            return _packed_derivatives(model, thetas, rows, weights, betas)
+        return _plain_derivatives(model, thetas, rows, weights, betas)
+
+    return over_chunks(lanes, rows, weights)
+
+
+def _plain_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Derivatives:
+    def lane(at: tuple[Array, Beta]) -> Derivatives:
+        theta, beta = at
+        return likelihood_derivatives(model, theta, rows, weights, beta)
+
+    return jax.lax.map(lane, (thetas, betas))
+
+
+def _packed_derivatives(
+    model: LinearPredictor, thetas: Array, rows: Rows, weights: Array, betas: Array | None
+) -> Derivatives:
+    # Every Hessian is a weighted sum of the rows' z zᵀ: one product of all weights with the packed upper triangles.
+    z = model.features(rows)
+    p = z.shape[-1]
+    over_lanes = jax.vmap(response_derivatives, (None, 0, None, None if betas is None else 0))
+    value, slope, curvature = over_lanes(model, thetas @ z.T, rows.y, betas)
+    upper = np.triu_indices(p)
+    packed = (curvature * weights) @ (z[:, upper[0]] * z[:, upper[1]])
+    places = np.zeros((p, p), int)
+    places[upper] = places[upper[::-1]] = np.arange(len(upper[0]))
+    return Derivatives(value @ weights, (slope * weights) @ z, packed[:, places])
+
+
+def _newton_step(
+    at: Derivatives, prior_hessian: Float[np.ndarray, "p p"], damping: float
+) -> tuple[Float[np.ndarray, " p"], float]:
+    """Return the damped Newton step from a log-posterior's derivatives, and the squared Newton decrement."""
+    # On the host: compiling a decomposition for every number of lanes would take longer than all the steps.
+    curvature = -at.hessian
+    # No direction of the posterior is taken to be flatter than the flattest of the prior.
+    floor = max(-prior_hessian.diagonal().max(), 1e-6)
+    damped = curvature + damping * np.diag(np.maximum(np.abs(curvature.diagonal()), floor))
+    if not np.all(np.isfinite(damped)) or not np.all(np.isfinite(at.gradient)):
+        return np.zeros_like(at.gradient), np.inf
+    # Equal diagonals first: columns of very different scale would otherwise fail for want of digits alone.
+    scale = np.sqrt(np.maximum(damped.diagonal(), np.finfo(np.float32).tiny))
+    try:
+        factor = np.linalg.cholesky(damped / scale / scale[:, None])
+        step = np.linalg.solve(factor.T, np.linalg.solve(factor, at.gradient / scale)) / scale
+    except np.linalg.LinAlgError:
+        # A direction bent the wrong way keeps its sharpness, so that a step along it keeps its length.
+        values, vectors = np.linalg.eigh(damped)
+        sharpness = np.maximum(np.abs(values), max(floor, np.abs(values).max() * np.finfo(np.float32).eps))
+        step = vectors @ ((vectors.T @ at.gradient) / sharpness)
+    return step, float(at.gradient @ step)
+
+
+_prior_derivatives = jax.jit(jax.vmap(prior_derivatives, (None, 0)))

@@ -1,0 +1,54 @@
+"""The Gaussian posterior of a few weighted rows on the host: in closed form where there is one, else by Laplace."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from betacores.divergence import Beta
+from betacores.models.base import Model, Rows
+from betacores.posteriors.conjugate import conjugate, has_conjugate
+from betacores.posteriors.gaussian import Gaussian
+from betacores.posteriors.laplace import laplace
+
+# Coresets are padded to multiples of so many rows: every number of rows would be a compilation of its own.
+PAD_ROWS = 32
+
+
+def weighted_posterior(
+    model: Model, rows: Rows, weights: Float[np.ndarray, " m"], beta: Beta, *, closed: bool | None = None
+) -> tuple[Gaussian, bool]:
+    """Return the posterior of weighted rows, and whether the search for its mode converged.
+
+    Parameters
+    ----------
+    model, rows, weights
+        The posterior's ingredients.
+    beta
+        Of the β-likelihood; None is the classical posterior.
+    closed
+        Whether to take the closed form; by default where there is one.
+    """
+    held, held_weights = padded(rows, weights)
+    if closed if closed is not None else has_conjugate(model) and beta is None:
+        return _conjugate(model, held, held_weights), True
+    fit, how = _laplace(model, held, held_weights, beta)
+    return fit, bool(how.converged)
+
+
+def padded(rows: Rows, weights: Float[np.ndarray, " m"]) -> tuple[Rows, jax.Array]:
+    """Return rows and weights padded by rows of weight zero, in single precision."""
+    count = len(weights)
+    length = max(-(-count // PAD_ROWS), 1) * PAD_ROWS
+
+    def pad(values: np.ndarray) -> jax.Array:
+        values = np.asarray(values, np.float32)
+        return jnp.asarray(np.concatenate([values, np.zeros((length - count, *values.shape[1:]), np.float32)]))
+
+    return Rows(pad(rows.x), None if rows.y is None else pad(rows.y)), pad(np.asarray(weights))
+
+
+_conjugate = jax.jit(conjugate)
+_laplace = jax.jit(laplace)

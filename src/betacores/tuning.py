@@ -1,0 +1,193 @@
+"""Choosing β from the data alone: the estimated mean squared error of the β-posterior's mode.
+
+Nobody tells which rows are outliers. But a mode for a larger β has less bias, only more variance; a smaller β errs by
+as much as its mode is farther from those of larger β than chance explains. With a row's influence
+`IF_n(β) = H_β⁻¹ w_n ∇f_n(θ_β)`, and lengths in the metric of the largest β's Hessian, the difference of two modes has
+squared length `Σ_n ‖IF_n(a) − IF_n(b)‖²` by chance alone, and
+
+    bias²(a) = max over b > a of  max(0, ‖θ_a − θ_b‖² − chance(a, b) − 2 sd(a, b)),   variance(a) = Σ_n ‖IF_n(a)‖²,
+
+where `sd` is the standard deviation of that squared length. The β with the smallest sum is taken. Neighbours on the
+grid differ little by chance, so that a small bias shows between them though it would drown in the variance of the
+most robust mode.
+
+The modes are found on a sample, side by side; one pass over all rows gives each its last Newton step. The products of
+the rows' gradients are means, for which the sample is enough.
+
+Reference: Goldenshluger and Lepski, "Bandwidth selection in kernel density estimation: oracle inequalities and adaptive
+minimax optimality", Annals of Statistics 39 (2011), for comparing every estimate with all less biased ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from betacores.divergence import Beta, has_power_integral
+from betacores.grid import grid_modes, priors_at
+from betacores.models.base import Model, Rows
+from betacores.pilot import Found, sampled, search
+from betacores.posteriors.derivatives import row_gradients
+from betacores.sources import ArraySource, Source
+
+RESPONSE_GRID = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4)
+# The largest β may have this many times the variance of the classical mode on clean rows, not more.
+LARGEST_INFLATION = 4.0
+ROW_GRID_POINTS = 8
+# Differences within so many standard deviations are chance.
+CHANCE = 2.0
+# Multiplications spent on the products of the rows' gradients, and the fewest rows to take them from.
+PRODUCT_WORK, FEWEST_ROWS = 3e10, 2000
+
+
+class Tuning(NamedTuple):
+    """The grid, its modes, the two parts of the criterion, and the choice."""
+
+    betas: Float[np.ndarray, " k"]
+    thetas: Float[np.ndarray, "k p"]
+    bias2: Float[np.ndarray, " k"]
+    variance: Float[np.ndarray, " k"]
+    chosen: int
+    reference: Found
+
+    @property
+    def beta(self) -> float:
+        """The chosen β."""
+        return float(self.betas[self.chosen])
+
+    def mode(self, beta: float) -> Found | None:
+        """Return the mode found for a β of the grid, if it is one."""
+        at = np.flatnonzero(self.betas == beta)
+        return self.reference._replace(theta=self.thetas[at[0]]) if at.size else None
+
+    def curve(self) -> dict[str, list]:
+        """Return the criterion along the grid, for people; None where there is no estimate."""
+        parts = {
+            "beta": self.betas,
+            "bias2": self.bias2,
+            "variance": self.variance,
+            "total": self.bias2 + self.variance,
+        }
+        return {name: [float(v) if np.isfinite(v) else None for v in values] for name, values in parts.items()}
+
+
+def beta_grid(model: Model, columns: int) -> Float[np.ndarray, " k"]:
+    """Return the values of β to choose from, growing.
+
+    The likelihood of a whole row multiplies one factor a column. A robust mode in d columns has
+    `(1 + β²/(1+2β))^(d/2+1)` times the variance of the classical one, so the grid ends where that is a few times.
+    """
+    if not has_power_integral(model):
+        return np.zeros(1)
+    if model.response != "none":
+        return np.asarray(RESPONSE_GRID)
+    excess = LARGEST_INFLATION ** (1 / (columns / 2 + 1)) - 1
+    largest = min(excess + np.sqrt(excess**2 + excess), RESPONSE_GRID[-1])
+    return np.array([0.0, *np.geomspace(min(0.2 / columns, largest / 4), largest, ROW_GRID_POINTS)])
+
+
+def tune(
+    model: Model, source: Source, key: PRNGKeyArray, betas: Float[np.ndarray, " k"], also: tuple[float, ...] = ()
+) -> Tuning:
+    """Choose β from a grid.
+
+    Parameters
+    ----------
+    model, source
+        The model, and the rows.
+    key
+        Decides which rows are sampled.
+    betas
+        The grid.
+    also
+        Further β whose modes are wanted though they are not to be chosen.
+    """
+    lanes = np.unique([*betas, *also])
+    sample, scale = sampled(source, key)
+    reference = search(model, sample, scale, float(lanes[-1]))
+    fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
+    arrived = fit.converged
+    if scale > 1:
+        fit = grid_modes(model, source, fit.thetas, lanes, steps=0)
+    curvatures = -(fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian)
+    products = source.row_count * mean_products(model, sample, fit.looked_at, lanes)
+    bias2, variance = mean_squared_error(fit.thetas, curvatures, products)
+    total = np.where(np.isin(lanes, betas) & arrived, bias2 + variance, np.inf)
+    total = np.where(np.isfinite(total), total, np.inf)
+    chosen = int(total.argmin()) if np.isfinite(total).any() else len(lanes) - 1
+    return Tuning(lanes, fit.thetas, bias2, variance, chosen, reference)
+
+
+def mean_products(
+    model: Model, sample: ArraySource, thetas: Float[np.ndarray, "k p"], betas: Float[np.ndarray, " k"]
+) -> Float[np.ndarray, "k k p p"]:
+    """Return the mean over rows of `w² ∇f(a) ∇f(b)ᵀ` for every two lanes a and b."""
+    lanes, p = thetas.shape
+    wanted = max(int(PRODUCT_WORK / (lanes * p) ** 2), FEWEST_ROWS)
+    # Samples are in random places but sorted; every so many rows is a sample of them.
+    stride = -(-sample.row_count // wanted)
+    rows = Rows(sample.x[::stride], None if sample.y is None else sample.y[::stride])
+    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
+    total = _products(model, jnp.asarray(thetas), rows, sample.weights[::stride], traced)
+    return np.asarray(total, np.float64) / len(rows.x)
+
+
+@jax.jit
+def _products(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Array:
+    def lane(at: tuple[Array, Beta]) -> Float[Array, "n p"]:
+        theta, beta = at
+        return weights[:, None] * row_gradients(model, theta, rows, beta)
+
+    gradients = jax.lax.map(lane, (thetas, betas))
+    return jnp.einsum("anp,bnq->abpq", gradients, gradients)
+
+
+def mean_squared_error(
+    thetas: Float[np.ndarray, "k p"], curvatures: Float[np.ndarray, "k p p"], products: Float[np.ndarray, "k k p p"]
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """Return the squared bias and the variance of every lane's mode.
+
+    Parameters
+    ----------
+    thetas, curvatures
+        The modes for growing β, and the negative Hessians of the log-posterior there.
+    products
+        `Σ_n w_n² ∇f_n(a) ∇f_n(b)ᵀ` for every two lanes.
+    """
+    lanes = len(thetas)
+    definite = [_is_definite(matrix) for matrix in curvatures]
+    bias2, variance = np.zeros(lanes), np.full(lanes, np.nan)
+    if not definite[-1]:
+        return bias2, variance
+    root = np.linalg.cholesky(curvatures[-1]).T
+    # Influences of rows in the reference's metric; no mode, no influence.
+    to_influence = [
+        root @ np.linalg.inv(h) if ok else np.full_like(h, np.nan) for h, ok in zip(curvatures, definite, strict=True)
+    ]
+    modes = thetas.astype(np.float64) @ root.T
+
+    def shared(a: int, b: int) -> Float[np.ndarray, "p p"]:
+        return to_influence[a] @ products[a, b] @ to_influence[b].T
+
+    own = [shared(a, a) for a in range(lanes)]
+    variance = np.array([np.trace(matrix) for matrix in own])
+    for a in range(lanes):
+        for b in range(a + 1, lanes):
+            both = shared(a, b)
+            spread = own[a] + own[b] - both - both.T
+            chance = np.trace(spread) + CHANCE * np.sqrt(2 * np.sum(spread**2))
+            if np.isfinite(chance):
+                bias2[a] = max(bias2[a], np.sum((modes[a] - modes[b]) ** 2) - chance)
+    return bias2, variance
+
+
+def _is_definite(matrix: Float[np.ndarray, "p p"]) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
