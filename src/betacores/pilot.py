@@ -11,6 +11,10 @@ starts from several points, each with a schedule of β:
 They run side by side on a sample of rows, first on its core, the rows with no cell far from its column's median: rows
 of great leverage hold the search at a poor mode next to them, though at a better one they count nothing. The best
 log-posterior wins and is polished on all rows. Every pass is a sum over blocks.
+
+Where the power integral is a constant, a few rows close together, closer than the model says rows are, can make a better
+log-posterior than all others: its density is highest there. What wins then is the mode that explains most rows, `Σ_n
+w_n min(1, r_n)` with the scores `r` of the row scores' own β, in which no row counts for more than one.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
 from betacores.sampling import sample_rows
-from betacores.scores import row_scores
+from betacores.scores import default_score_beta, row_scores
 from betacores.sources import ArraySource, Source
 
 SAMPLE_ROWS = 20_000
@@ -106,9 +110,20 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
         thetas = grid_modes(model, core, thetas, betas, scale=scale).thetas
     fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
     values = _log_posteriors(model, fit)
+    counts = np.zeros(len(names))
+    if hasattr(model, "log_temperature"):
+        # To the third digit: rounding shall not decide between starts that led to the same mode.
+        counts = np.round([explained(model, sample, theta) for theta in fit.thetas], 3)
     # A start that did not converge is taken only if none did.
-    best = max(range(len(names)), key=lambda k: (bool(fit.converged[k]), values[k]))
+    best = max(range(len(names)), key=lambda k: (bool(fit.converged[k]), counts[k], values[k]))
     return Found(fit.thetas[best], names[best], _rivals(model, sample, fit, best, beta))
+
+
+def explained(model: Model, sample: ArraySource, theta: Float[np.ndarray, " p"]) -> float:
+    """Return the share of rows that a parameter explains, no row counting for more than one."""
+    scores = row_scores(model, sample, theta, default_score_beta(model, len(sample.columns)))
+    total = float(sample.weights.sum())
+    return float(np.minimum(scores, 1.0) @ sample.weights) / total if total > 0 else 0.0
 
 
 def polished(model: Model, source: Source, found: Found, beta: float) -> Pilot:
@@ -144,13 +159,8 @@ def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: fl
     far = np.flatnonzero(fit.converged & (distances > RIVAL_DISTANCE))
     if not far.size:
         return ()
-
-    def explained(theta: np.ndarray) -> float:
-        scores = row_scores(model, sample, theta, beta)
-        return float(np.average(scores, weights=sample.weights)) if sample.weights.sum() > 0 else 0.0
-
-    shares = {round(explained(fit.thetas[k]), 2) for k in far}
-    most = explained(fit.thetas[best])
+    shares = {round(explained(model, sample, fit.thetas[k]), 2) for k in far}
+    most = explained(model, sample, fit.thetas[best])
     return tuple(
         f"Another mode explains {share / most:.0%} as many rows as the one that was used."
         for share in sorted(shares, reverse=True)

@@ -22,7 +22,7 @@ from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise
 from betacores.pilot import Pilot, pilot, polished, sampled
-from betacores.scores import default_score_beta, row_scores
+from betacores.scores import default_score_beta, row_scores, scores_too_high
 from betacores.sources import ArraySource, collect
 from betacores.tuning import Tuning, beta_grid, tune
 
@@ -97,6 +97,11 @@ def prepare(
         if not at.converged:
             info.warnings.append("The search for the robust mode did not converge; scores may be off.")
         scores = _timed(info, "scores", lambda: row_scores(model, source, at.theta, score_beta))
+        if scores_too_high(scores):
+            info.warnings.append(
+                f"Rows fit better than the model allows (mean score {scores.mean():.2f}, at most 1 is possible): some lie "
+                "closer together than it says, a tight cluster perhaps, or its scale is too large. Check the scale."
+            )
     return Prepared(model, source, beta, found, score_beta, scores, trusted)
 
 

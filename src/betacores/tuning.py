@@ -25,13 +25,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from betacores.divergence import Beta, has_power_integral
 from betacores.grid import grid_modes, priors_at
 from betacores.models.base import Model, Rows
-from betacores.pilot import Found, sampled, search
+from betacores.pilot import Found, explained, sampled, search
 from betacores.posteriors.derivatives import row_gradients
+from betacores.scores import default_score_beta
 from betacores.sources import ArraySource, Source
 
 RESPONSE_GRID = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4)
@@ -40,6 +41,8 @@ LARGEST_INFLATION = 4.0
 ROW_GRID_POINTS = 8
 # Differences within so many standard deviations are chance.
 CHANCE = 2.0
+# A mode must explain this share of the rows that another explains.
+EXPLAINED = 0.8
 # Multiplications spent on the products of the rows' gradients, and the fewest rows to take them from.
 PRODUCT_WORK, FEWEST_ROWS = 3e10, 2000
 
@@ -108,18 +111,40 @@ def tune(
     """
     lanes = np.unique([*betas, *also])
     sample, scale = sampled(source, key)
-    reference = search(model, sample, scale, float(lanes[-1]))
+    reference = _reference(model, sample, scale, float(lanes[-1]))
     fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
     arrived = fit.converged
     if scale > 1:
         fit = grid_modes(model, source, fit.thetas, lanes, steps=0)
+    valid = arrived & _explains(model, sample, fit.thetas)
     curvatures = -(fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian)
     products = source.row_count * mean_products(model, sample, fit.looked_at, lanes)
-    bias2, variance = mean_squared_error(fit.thetas, curvatures, products)
-    total = np.where(np.isin(lanes, betas) & arrived, bias2 + variance, np.inf)
-    total = np.where(np.isfinite(total), total, np.inf)
-    chosen = int(total.argmin()) if np.isfinite(total).any() else len(lanes) - 1
+    bias2, variance = np.full((2, len(lanes)), np.nan)
+    bias2[valid], variance[valid] = mean_squared_error(
+        fit.thetas[valid], curvatures[valid], products[np.ix_(valid, valid)]
+    )
+    total = np.where(np.isin(lanes, betas) & np.isfinite(bias2 + variance), bias2 + variance, np.inf)
+    chosen = int(total.argmin()) if np.isfinite(total).any() else int(np.flatnonzero(np.isin(lanes, betas))[-1])
     return Tuning(lanes, fit.thetas, bias2, variance, chosen, reference)
+
+
+def _reference(model: Model, sample: ArraySource, scale: float, largest: float) -> Found:
+    """Return the mode to set out from: that of the largest β, unless it explains far fewer rows than a smaller one's."""
+    found = search(model, sample, scale, largest)
+    moderate = default_score_beta(model, len(sample.columns)) if has_power_integral(model) else largest
+    if not hasattr(model, "log_temperature") or moderate >= largest:
+        return found
+    other = search(model, sample, scale, moderate)
+    least = EXPLAINED * explained(model, sample, other.theta)
+    return found if explained(model, sample, found.theta) >= least else other
+
+
+def _explains(model: Model, sample: ArraySource, thetas: Float[np.ndarray, "k p"]) -> Bool[np.ndarray, " k"]:
+    """Tell the modes that explain nearly as many rows as any: the others sit on a few rows close together."""
+    if not hasattr(model, "log_temperature"):
+        return np.ones(len(thetas), bool)
+    shares = np.array([explained(model, sample, theta) for theta in thetas])
+    return shares >= EXPLAINED * shares.max()
 
 
 def mean_products(

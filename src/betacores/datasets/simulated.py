@@ -85,7 +85,7 @@ def corrupted_logistic(seed: int, fraction: float, *, rows: int = 30_000, column
     """
     random = np.random.default_rng(seed)
     theta = random.normal(size=columns)
-    theta *= 2.5 / np.linalg.norm(theta)
+    theta *= 4 / np.linalg.norm(theta)
     x = random.normal(size=(rows, columns))
     y = random.uniform(size=rows) < 1 / (1 + np.exp(-x @ theta))
     noisy, flipped = (random.permutation(rows)[: round(fraction * rows)] for _ in range(2))
@@ -101,7 +101,7 @@ def flipped_logistic(seed: int, fraction: float, *, rows: int = 30_000, columns:
     """Return a binary table in which all flipped labels come from one region: the rows farthest along a direction."""
     random = np.random.default_rng(seed)
     theta = random.normal(size=columns)
-    theta *= 2.5 / np.linalg.norm(theta)
+    theta *= 4 / np.linalg.norm(theta)
     x = random.normal(size=(rows, columns))
     y = random.uniform(size=rows) < 1 / (1 + np.exp(-x @ theta))
     direction = random.normal(size=columns)

@@ -1,0 +1,320 @@
+"""The fit of the guard: explanations of the covariates, weighed by likelihood.
+
+Heavy tails and damage look alike in one column and differ across columns, since damage comes in several cells of the
+same row. Hence the fit weighs explanations by likelihood: heavy-tailed columns, rows with a scale of their own
+(elliptical tails), groups, and either of the first and last with damage. Damage must be the best explanation, leave few
+rows in doubt and be a minority; otherwise a share of 0.001 is assumed, which only absurd rows feel.
+
+Reference: Punzo and McNicholas, "Parsimonious mixtures of multivariate contaminated normal distributions", Biometrical
+Journal 58 (2016), for mixtures of sound and contaminated rows; here damage is by cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy import special, stats
+
+from betacores.guard.columns import GROUPS, UNSEEN_DAMAGE, columns_of
+from betacores.guard.model import (
+    BAD_TAIL,
+    LARGEST,
+    NO_GROUP,
+    Guard,
+    coordinates,
+    height,
+    log_damaged,
+    log_sound,
+    log_student,
+    whitened,
+)
+
+TAILS = np.array([3.0, 5.0, 8.0, 15.0, 30.0, 100.0])  # degrees of freedom to choose from
+MOST_DAMAGE = 0.4  # more than this is no damage but a second population
+KMEANS_ROWS = 2000  # rows the groups are first looked for in
+FEWEST = 50  # rows below which no damage is looked for
+PUREST = 0.6  # how surely damaged rows must be told from sound ones, 1 for no doubt
+GAIN = 0.25  # log-likelihood that each row called damaged must bring
+WIDEST = 1.1  # of a group, against the typical distance from the median
+CELLS = 30_000  # cells the fit looks at
+ITERATIONS, FEW_ITERATIONS = 25, 8
+PSEUDO = 20.0  # rows' worth of belief in the default shape of damage
+
+
+def fit_guard(x: Float[np.ndarray, "rows columns"], seed: int = 0) -> Guard:
+    """Fit the guard to a uniform sample of rows.
+
+    Parameters
+    ----------
+    x
+        At most some 20,000 rows; up to 40 % of them may be damaged.
+    seed
+        Chooses the rows EM looks at when the sample is large or wide.
+    """
+    x = np.asarray(x, np.float64)
+    x = np.clip(np.where(np.isnan(x), LARGEST, x), -LARGEST, LARGEST)
+    blank = columns_of(x)
+    u = coordinates(blank, x, np)
+    most = max(1000, CELLS // max(1, x.shape[1]))
+    some = np.random.default_rng(seed).permutation(len(x))[:most]
+    everything = np.ones(len(u), bool)
+    alone = _start(blank, u, everything, 1)
+    fits = [_fit(alone, u[some])]
+    if len(u) >= FEWEST:
+        fits += [_elliptical(fits[0][0], u[some]), *_damaged_fits(alone, fits[0], u, some)]
+        # Fewer groups for wide tables: a group costs time by the cell there, and must be filled by fewer rows.
+        many = int(np.clip(30 * GROUPS // x.shape[1], 2, GROUPS))
+        if (blank.discrete == 0).any():
+            together = _start(blank, u, everything, many)
+            grouped = _fit(together, u[some], turns=FEW_ITERATIONS)
+            # Groups are gone into only where they promise to explain the rows better than anything without them.
+            if grouped[1] > max(fit[1] for fit in fits):
+                grouped = _fit(together, u[some])
+                fits += [grouped, *_damaged_fits(together, grouped, u, some)]
+    best = _best(fits)
+    if len(u) < FEWEST:  # scales of few rows are rough: believe in wide, heavy-tailed columns
+        tail = np.where(best.discrete > 0, best.tail, TAILS[0])
+        best = best._replace(tail=tail, spread=2 * best.spread, overall_spread=2 * best.overall_spread)
+    kept = _believed(best, u)
+    ends = np.quantile(x[kept] if kept.any() else x, [0.005, 0.995], axis=0)
+    best = best._replace(
+        typical_low=np.where(best.discrete > 0, best.low, ends[0]),
+        typical_high=np.where(best.discrete > 0, best.high, ends[1]),
+    )
+    return jax.tree.map(lambda field: jnp.asarray(field, jnp.float32), best)
+
+
+def _whitening(u: np.ndarray, discrete: np.ndarray) -> np.ndarray:
+    """Return the symmetric whitening of the continuous columns; collinear columns are damped, discrete ones kept."""
+    smooth = discrete == 0
+    mix = np.eye(len(discrete))
+    part = u[:, smooth]
+    rows, count = part.shape
+    if rows < 5 or count < 2:
+        return mix
+    spread = np.sqrt(np.maximum(part.var(axis=0), 1e-4))
+    standard = (part - part.mean(axis=0)) / spread
+    shrink = min(1.0, count / rows + 0.01)
+    values, vectors = np.linalg.eigh((1 - shrink) * standard.T @ standard / rows + shrink * np.eye(count))
+    root = (vectors / np.sqrt(values)) @ vectors.T
+    mix[np.ix_(smooth, smooth)] = root / spread[:, None]
+    return mix
+
+
+def _start(guard: Guard, u: np.ndarray, kept: np.ndarray, groups: int) -> Guard:
+    """Return a rough guard from the rows kept: their whitening, and so many groups."""
+    guard = guard._replace(mix=_whitening(u[kept], guard.discrete))
+    w = u @ guard.mix
+    still = guard.discrete > 0
+    median = np.where(still, 0.0, np.median(w[kept], axis=0))
+    scale = np.where(still, 1.0, _typical_distance(w[kept], median))
+    share, mean = guard.share.copy(), np.tile(median, (GROUPS, 1))
+    if groups > 1:
+        near = np.clip((w - median) / scale, -4, 4) * ~still
+        near, w = near[kept][:KMEANS_ROWS], w[kept][:KMEANS_ROWS]
+        labels = _nearest_groups(near, groups)
+        share[:groups] = np.log(np.maximum(np.bincount(labels, minlength=groups), 1) / len(labels))
+        for k in set(labels):
+            mean[k] = np.median(w[labels == k], axis=0) * ~still
+    return guard._replace(
+        share=share, mean=mean, spread=np.tile(scale, (GROUPS, 1)), overall_mean=median, overall_spread=scale,
+        bad_spread=10 * scale,
+    )  # fmt: skip
+
+
+def _nearest_groups(z: np.ndarray, groups: int) -> np.ndarray:
+    """Return a label for each row, by a few turns of k-means from rows far from each other."""
+    centers = z[:1]
+    nearest = np.full(len(z), np.inf)
+    for _ in range(groups - 1):
+        nearest = np.minimum(nearest, np.square(z - centers[-1]).sum(axis=1))
+        # The 80 % quantile, since the farthest rows of all are the damaged ones.
+        centers = np.vstack([centers, z[np.argsort(nearest)[int(0.8 * (len(z) - 1))]]])
+    for _ in range(10):
+        labels = (np.square(centers).sum(axis=1) - 2 * z @ centers.T).argmin(axis=1)
+        member = (labels[:, None] == np.arange(groups)).astype(float)
+        count = member.sum(axis=0)[:, None]
+        centers = np.where(count > 0, member.T @ z / np.maximum(count, 1), centers)
+    return labels
+
+
+def _typical_distance(w: np.ndarray, median: np.ndarray) -> np.ndarray:
+    """Return a robust scale of each column, not too small where half the cells tie."""
+    robust, plain = np.median(np.abs(w - median), axis=0) / 0.6745, w.std(axis=0)
+    return np.maximum(np.where(robust > 0.1 * plain, np.maximum(robust, 0.3 * plain), plain), 1e-2)
+
+
+def _damaged_fits(
+    start: Guard, plain: tuple[Guard, float], u: np.ndarray, some: np.ndarray
+) -> list[tuple[Guard, float]]:
+    """Return fits with damage, started from the groups of one without.
+
+    The first whitening is by all rows, damaged ones too; if damage is a better explanation, the second is by those that
+    are then believed.
+    """
+    first = _fit(start._replace(share=plain[0].share, mean=plain[0].mean), u[some], damage=True)
+    if first[1] <= plain[1]:
+        return [first]
+    groups = int((start.share > NO_GROUP).sum())
+    start = _start(start, u, _believed(first[0], u), groups)
+    plain = _fit(start, u[some])
+    return [first, plain, _fit(start._replace(share=plain[0].share, mean=plain[0].mean), u[some], damage=True)]
+
+
+def _best(fits: list[tuple[Guard, float]]) -> Guard:
+    """Return the guard of the highest likelihood."""
+    return max(fits, key=lambda fit: fit[1])[0]
+
+
+def _believed(guard: Guard, u: np.ndarray) -> np.ndarray:
+    """Return which rows are more likely sound than damaged; all, where that would leave few."""
+    w = whitened(guard, u, np)
+    bad = guard.log_odds + log_damaged(guard, w, np)[0].sum(axis=1)
+    kept = special.logsumexp(log_sound(guard, w, np), axis=0) > bad
+    return kept if kept.mean() > 0.5 else np.ones(len(u), bool)
+
+
+def _fit(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = ITERATIONS) -> tuple[Guard, float]:
+    """Fit the mixture by EM; also return a row's mean log-likelihood, less what the parameters cost.
+
+    The likelihood is minus infinity where damage is not to be believed: when rows cannot be told apart (the sum of
+    squared probabilities of damage is well below their sum), or when it is no minority.
+    """
+    w = u @ guard.mix
+    still = guard.discrete > 0
+    reference = guard.overall_spread
+    # Where most cells tie (rain, capital gains), a group as narrow as the tie would make damage of all the others.
+    tied = np.median(np.abs(w - guard.overall_mean), axis=0) < 0.1 * w.std(axis=0)
+    narrowest = np.where(tied, 0.8, 0.1) * reference
+    groups = guard.share > NO_GROUP
+    densities = -0.5 * np.stack([np.square((w - mean) / reference).sum(axis=1) for mean in guard.mean])
+    densities[~groups] = -np.inf
+    damaged = np.zeros(len(w))
+    hits = np.zeros_like(w)
+    if damage:
+        distance = -2 * densities.max(axis=0)
+        columns = len(still)
+        cut = np.median(distance) / stats.chi2.median(columns) * stats.chi2.ppf(0.95, columns) * 1.2
+        damaged = (distance > cut).astype(float)
+        far = np.square((w - guard.mean[densities.argmax(axis=0)]) / reference) > 4
+        hits = damaged[:, None] * np.where(far, 0.9, 0.1)
+    for turn in range(turns):
+        weights = special.softmax(densities, axis=0) * (1 - damaged)
+        guard = _sound_step(guard, w, weights, hits, reference, narrowest, turn)
+        if damage:
+            guard = _bad_step(guard, w, hits, damaged)
+        densities = log_sound(guard, w, np)
+        sound = special.logsumexp(densities, axis=0) + special.log_expit(-guard.log_odds)
+        cells, spared = log_damaged(guard, w, np)
+        bad = cells.sum(axis=1) + special.log_expit(guard.log_odds)
+        if damage:
+            damaged = special.expit(bad - sound)
+            hits = damaged[:, None] * (1 - (1 - guard.hit) * np.exp(spared - cells))
+    likelihood = np.logaddexp(sound, bad).mean() + height(guard.tail, np).sum() + np.linalg.slogdet(guard.mix)[1]
+    cost = (2 * groups.sum() + 2 * damage) * len(still) * np.log(len(u)) / (2 * len(u))
+    purity = np.square(damaged).sum() / max(damaged.sum(), 1e-9)
+    if damage:
+        cost += GAIN * damaged.mean()
+    believed = not damage or (purity >= PUREST and damaged.mean() <= MOST_DAMAGE)
+    return guard, float(likelihood - cost) if believed else -np.inf
+
+
+def _student_step(w: np.ndarray, weights: np.ndarray, mean: np.ndarray, spread: np.ndarray, tail: Any) -> Any:
+    """Take one EM step for the place and scale of weighted Student-t columns."""
+    pull = weights * (tail + 1) / (tail + np.square((w - mean) / spread))
+    mean = (pull * w).sum(axis=0) / np.maximum(pull.sum(axis=0), 1e-9)
+    return mean, np.sqrt((pull * np.square(w - mean)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-9))
+
+
+def _sound_step(
+    guard: Guard,
+    w: np.ndarray,
+    weights: np.ndarray,
+    hits: np.ndarray,
+    reference: np.ndarray,
+    narrowest: np.ndarray,
+    turn: int,
+) -> Guard:
+    """Take one EM step for the sound rows; degrees of freedom every fifth turn, since they cost more.
+
+    A group is a place where rows gather: not wider than the column, nor absurdly far from the rest of it. Without these
+    bounds a group would make damage its own.
+    """
+    still = guard.discrete > 0
+    mean, spread = guard.mean.copy(), guard.spread.copy()
+    groups = np.flatnonzero(guard.share > NO_GROUP)
+    square, pooled = [], []
+    for k in groups:
+        weight = np.broadcast_to(weights[k][:, None], w.shape)
+        mean[k], spread[k] = _student_step(w, weight, mean[k], spread[k], guard.tail)
+        near = 6 * reference
+        mean[k] = np.where(still, 0.0, np.clip(mean[k], guard.overall_mean - near, guard.overall_mean + near))
+        widest = WIDEST * reference
+        spread[k] = np.where(still, 1.0, np.clip(spread[k], narrowest, widest))
+        square.append(np.square((w - mean[k]) / spread[k]))
+        pooled.append(weight)
+    share = guard.share.copy()
+    share[groups] = np.log(np.maximum(weights[groups].sum(axis=1), 1.0) / max(weights.sum(), 1.0))
+    overall_mean, overall_spread = _student_step(w, 1 - hits, guard.overall_mean, guard.overall_spread, guard.tail)
+    tail = guard.tail
+    if turn % 5 == 4 and len(w) >= 50:
+        all_weights, all_squares = np.concatenate(pooled), np.concatenate(square)
+        fits = [
+            (all_weights * (height(nu, np) - (nu + 1) / 2 * np.log1p(all_squares / nu))).sum(axis=0) for nu in TAILS
+        ]
+        tail = np.where(still, 10.0, TAILS[np.argmax(fits, axis=0)])
+    return guard._replace(
+        share=share, mean=mean, spread=spread, tail=tail,
+        overall_mean=np.where(still, 0.0, overall_mean),
+        overall_spread=np.where(still, 1.0, np.maximum(overall_spread, narrowest)),
+        bad_spread=np.maximum(guard.bad_spread, 1.5 * reference),
+    )  # fmt: skip
+
+
+def _bad_step(guard: Guard, w: np.ndarray, hits: np.ndarray, damaged: np.ndarray) -> Guard:
+    """Take one EM step for the damaged cells, held by a little belief in the default shape."""
+    total = hits.sum(axis=0)
+    square = np.square(w - guard.overall_mean)
+    pull = hits * (BAD_TAIL + 1) / (BAD_TAIL + square / np.square(guard.bad_spread))
+    wide = np.square(5 * guard.overall_spread)
+    spread = np.sqrt(((pull * square).sum(axis=0) + PSEUDO * wide) / (total + PSEUDO))
+    hit = (total + 1) / (damaged.sum() + 2 + len(total))
+    return guard._replace(
+        hit=np.clip(hit, 0.01, 0.99), bad_spread=np.maximum(spread, 1.5 * guard.overall_spread),
+        log_odds=special.logit(np.clip(damaged.mean(), UNSEEN_DAMAGE, 0.9)),
+    )  # fmt: skip
+
+
+def _elliptical(guard: Guard, u: np.ndarray) -> tuple[Guard, float]:
+    """Fit rows with a scale of their own (a multivariate t): far in many columns at once, yet sound."""
+    smooth = guard.discrete == 0
+    count = int(smooth.sum())
+    if count < 2:
+        return guard, -np.inf
+    w = u @ guard.mix
+    part = (w - guard.overall_mean)[:, smooth]
+    best, most = (np.inf, np.ones(count)), -np.inf
+    for nu in (2.0, 3.0, 5.0, 8.0, 15.0):
+        spread = guard.overall_spread[smooth]
+        for _ in range(8):
+            pull = (nu + count) / (nu + np.square(part / spread).sum(axis=1, keepdims=True))
+            spread = np.maximum(np.sqrt((pull * np.square(part)).mean(axis=0)), 1e-2)
+        peak = special.gammaln((nu + count) / 2) - special.gammaln(nu / 2) - count / 2 * np.log(np.pi * nu)
+        rows = np.log1p(np.square(part / spread).sum(axis=1) / nu)
+        fit = peak - np.log(spread).sum() - (nu + count) / 2 * rows.mean()
+        if fit > most:
+            best, most = (nu, spread), fit
+    spread = guard.overall_spread.copy()
+    spread[smooth] = best[1]
+    scale = np.sqrt((best[0] + np.square(part / best[1]).sum(axis=1)) / (best[0] + count))
+    guard = guard._replace(
+        mean=np.tile(guard.overall_mean, (GROUPS, 1)), spread=np.tile(spread, (GROUPS, 1)),
+        tail=np.where(smooth, 15.0, guard.tail), overall_spread=spread, bad_spread=10 * spread,
+        row_tail=np.array(best[0]), row_scale=np.array(max(1.0, np.quantile(scale, 0.999))),
+    )  # fmt: skip
+    levels = (log_student(w, 0.0, 1.0, 10.0, np) + height(10.0, np))[:, ~smooth].sum(axis=1).mean()
+    return guard, float(most + levels + np.linalg.slogdet(guard.mix)[1] - len(spread) * np.log(len(u)) / len(u))

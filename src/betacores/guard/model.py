@@ -1,0 +1,187 @@
+"""Trust in the covariates: how likely a row's `x` is to belong with the rest, whatever its label says.
+
+A likelihood of `y | x` cannot see that `x` itself is absurd. The guard models `x` as a mixture: with probability
+`1 - ε` a row is sound and belongs to one of a few groups; otherwise each cell was hit with probability `π_j`. The trust
+of a row is the probability that it is sound,
+
+    h = (1-ε) S / ((1-ε) S + ε D),    S = Σ_k p_k ∏_j f_kj(w_j),    D = ∏_j [(1-π_j) f_j(w_j) + π_j g_j(w_j)],
+
+about 1 anywhere in the bulk, falling to 0 as soon as the cells together are better explained by damage. `w` is the row
+after robust scaling of either side of each column, `2 arcsinh(z/2)` against far cells, and whitening. `f_kj` is a
+Student-t with the group's place and scale and the column's degrees of freedom, `f_j` that of the column as a whole,
+`g_j` a wide one. A column of few levels enters by how far a cell is from being a level: a rare level costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy import special
+
+LARGEST = 1e12  # cells are clipped here, so that float32 squares stay finite
+OFF_LEVEL = 12.0  # distance given to a cell that is no level at all
+BAD_TAIL = 8.0  # degrees of freedom of damaged cells
+NO_GROUP = -100.0  # log-share of a group that is not there
+
+
+class Guard(NamedTuple):
+    """Fitted model of the covariates.
+
+    All fields are arrays (NumPy's while fitting, then JAX's), one entry per column unless said otherwise.
+    """
+
+    center: Any
+    scale_below: Any
+    scale_above: Any
+    discrete: Any  # 1 for a column of few levels
+    low: Any  # lowest and highest established level
+    high: Any
+    span: Any
+    step: Any  # distance between levels; infinite where cells between levels are not judged
+    tolerance: Any  # in steps
+    mix: Any  # (columns, columns) whitening
+    share: Any  # (groups,) log-shares of the groups of sound rows
+    mean: Any  # (groups, columns) sound cells: place and scale
+    spread: Any
+    tail: Any  # and degrees of freedom
+    overall_mean: Any  # cells of damaged rows that were not hit
+    overall_spread: Any
+    hit: Any  # cells of damaged rows that were: their share and scale
+    bad_spread: Any
+    log_odds: Any  # scalar, log ε/(1-ε)
+    row_tail: Any  # scalar, degrees of freedom of the rows' own scale; huge where rows have none
+    row_scale: Any  # scalar, largest such scale that is believed
+    typical_low: Any
+    typical_high: Any
+
+
+def trust(guard: Guard, x: Float[Array, "n columns"]) -> Float[Array, " n"]:
+    """Return the probability that each row is sound.
+
+    Parameters
+    ----------
+    guard
+        Fitted by `fit_guard`.
+    x
+        Rows. Cells beyond ±1e12, infinite or missing cells count as ±1e12.
+    """
+    w = whitened(guard, coordinates(guard, jnp.asarray(x, jnp.float32), jnp), jnp)
+    sound = jax.nn.logsumexp(log_sound(guard, w, jnp), axis=0)
+    bad = log_damaged(guard, w, jnp)[0].sum(axis=1)
+    return jax.nn.sigmoid(sound - bad - guard.log_odds)
+
+
+def whitened(guard: Guard, coordinates: Any, xp: Any) -> Any:
+    """Return rows in the coordinates the mixture is stated in, divided by the rows' own scale if they have one."""
+    whitened = coordinates @ guard.mix
+    if xp is np:
+        return _rescaled(guard, whitened, np) if guard.row_scale > 1 else whitened
+    return jax.lax.cond(guard.row_scale > 1, lambda w: _rescaled(guard, w, jnp), lambda w: w, whitened)
+
+
+def _rescaled(guard: Guard, whitened: Any, xp: Any) -> Any:
+    """Return the rows divided by their own scale, within what is believed of it."""
+    smooth = 1 - guard.discrete
+    away = whitened - guard.overall_mean
+    square = xp.square(away / guard.overall_spread) @ smooth
+    scale = xp.clip(xp.sqrt((guard.row_tail + square) / (guard.row_tail + smooth.sum())), 1.0, guard.row_scale)
+    return guard.overall_mean + away / xp.where(smooth > 0, scale[:, None], 1.0)
+
+
+def coordinates(guard: Guard, x: Any, xp: Any) -> Any:
+    """Return cells in comparable units: signed distance from the centre, or from the nearest level."""
+    x = xp.clip(xp.where(xp.isnan(x), LARGEST, x), -LARGEST, LARGEST)
+    away = x - guard.center
+    half = xp.where(away < 0, -0.5 / guard.scale_below, 0.5 / guard.scale_above)  # products are cheaper than divisions
+    near = 2 * xp.sign(away) * _arcsinh(away * half, xp)
+    steps = (x - guard.low) * (1 / guard.step)
+    between = xp.abs(steps - xp.round(steps)) > guard.tolerance
+    outside = xp.maximum(guard.low - x, x - guard.high)
+    beyond = 4 * _arcsinh(xp.maximum(outside, 0) * (1 / guard.span), xp)
+    return xp.where(guard.discrete > 0, xp.where(between, xp.maximum(beyond, OFF_LEVEL), beyond), near)
+
+
+def _arcsinh(size: Any, xp: Any) -> Any:
+    """Return arcsinh of positive numbers; XLA's own is many times slower on a CPU."""
+    size = xp.minimum(size, 1e18)  # its square is still finite in float32
+    return xp.log(size + xp.sqrt(1 + xp.square(size)))
+
+
+def log_student(w: Any, mean: Any, spread: Any, tail: Any, xp: Any) -> Any:
+    """Return cells' Student-t log-densities, less the constant that all components of a column share."""
+    return -xp.log(spread) - (tail + 1) / 2 * xp.log(1 + xp.square((w - mean) * (1 / (spread * xp.sqrt(tail)))))
+
+
+def log_sound(guard: Guard, w: Any, xp: Any) -> Any:
+    """Return each row's log-density within each group of sound rows, shares included, groups first."""
+
+    def one(group: Any) -> Any:
+        share, mean, spread = group
+        scaled = (w - mean) * (1 / (spread * xp.sqrt(guard.tail)))
+        return share - xp.log(spread).sum() - xp.log(1 + xp.square(scaled)) @ ((guard.tail + 1) / 2)
+
+    groups = (guard.share, guard.mean, guard.spread)
+    if xp is np:
+        return np.stack([one(g) if g[0] > NO_GROUP else np.full(len(w), -np.inf) for g in zip(*groups, strict=True)])
+    absent = jnp.full(len(w), -jnp.inf, w.dtype)
+    # One group at a time keeps the cells in the cache, and groups that are not there cost nothing.
+    return jax.lax.map(lambda group: jax.lax.cond(group[0] > NO_GROUP, one, lambda _: absent, group), groups)
+
+
+def log_damaged(guard: Guard, w: Any, xp: Any) -> tuple[Any, Any]:
+    """Return each cell's log-density in a damaged row, and the log-density it would have there if not hit."""
+    spared = log_student(w, guard.overall_mean, guard.overall_spread, guard.tail, xp)
+    # The two kinds of Student-t have different heights; both are stated relative to the sound one's.
+    higher = height(BAD_TAIL, np) - height(guard.tail, xp)
+    struck = higher + log_student(w, guard.overall_mean, guard.bad_spread, BAD_TAIL, xp)
+    # Relative to the wider density: the other way round the ratio overflows.
+    return struck + xp.log(guard.hit + (1 - guard.hit) * xp.exp(spared - struck)), spared
+
+
+def height(tail: Any, xp: Any) -> Any:
+    """Return the log-density of a standard Student-t at its centre."""
+    gammaln = special.gammaln if xp is np else jax.scipy.special.gammaln
+    return gammaln((tail + 1) / 2) - gammaln(tail / 2) - 0.5 * xp.log(np.pi * tail)
+
+
+def explain(guard: Guard, x_suspicious: Float[np.ndarray, "rows columns"], columns: list[str]) -> dict[str, Any]:
+    """Say which columns give suspicious rows away, in plain values that JSON can hold.
+
+    Parameters
+    ----------
+    guard
+        Fitted by `fit_guard`.
+    x_suspicious
+        Rows of low trust.
+    columns
+        Names of the columns.
+
+    Returns
+    -------
+    dict
+        `rows`, their number; `columns`, at most ten of {"column", "rows", "typical"}, those that speak against most
+        rows first; `kinds`, how many columns are continuous and discrete.
+    """
+    guard = jax.tree.map(np.asarray, guard)
+    x = np.asarray(x_suspicious, np.float32).reshape(-1, len(columns))
+    cells, spared = log_damaged(guard, whitened(guard, coordinates(guard, x, np), np), np)
+    telling = cells - spared > 1.0
+    counts = telling.sum(axis=0)
+    discrete = int(np.sum(guard.discrete > 0))
+    return {
+        "rows": len(x),
+        "columns": [
+            {
+                "column": columns[j],
+                "rows": int(counts[j]),
+                "typical": [float(guard.typical_low[j]), float(guard.typical_high[j])],
+            }
+            for j in np.argsort(-counts, kind="stable")[:10]
+            if counts[j] > 0
+        ],
+        "kinds": {"continuous": len(columns) - discrete, "discrete": discrete},
+    }
