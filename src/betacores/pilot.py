@@ -12,9 +12,9 @@ They run side by side on a sample of rows, first on its core, the rows with no c
 of great leverage hold the search at a poor mode next to them, though at a better one they count nothing. The best
 log-posterior wins and is polished on all rows. Every pass is a sum over blocks.
 
-Where the power integral is a constant, a few rows close together, closer than the model says rows are, can make a better
-log-posterior than all others: its density is highest there. What wins then is the mode that explains most rows, `Σ_n
-w_n min(1, r_n)` with the scores `r` of the row scores' own β, in which no row counts for more than one.
+Where the power integral is a constant, a few rows close together, closer than the model says rows are, can make a
+better log-posterior than all others: the density is highest there. What wins then is the mode that explains most rows,
+`Σ_n w_n min(1, r_n)` with the scores `r` of the row scores' own β, in which no row counts for more than one.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def prepare(
         scores = _timed(info, "scores", lambda: row_scores(model, source, at.theta, score_beta))
         if scores_too_high(scores):
             info.warnings.append(
-                f"Rows fit better than the model allows (mean score {scores.mean():.2f}, at most 1 is possible): some lie "
-                "closer together than it says, a tight cluster perhaps, or its scale is too large. Check the scale."
+                f"Rows fit better than the model allows (mean score {scores.mean():.2f}, where 1 is the most it can "
+                "mean): some lie closer together than it says, in a tight cluster perhaps, or its scale is too large."
             )
     return Prepared(model, source, beta, found, score_beta, scores, trusted)
 

@@ -129,7 +129,7 @@ def tune(
 
 
 def _reference(model: Model, sample: ArraySource, scale: float, largest: float) -> Found:
-    """Return the mode to set out from: that of the largest β, unless it explains far fewer rows than a smaller one's."""
+    """Return the mode to set out from: that of the largest β, unless a smaller one's explains far more rows."""
     found = search(model, sample, scale, largest)
     moderate = default_score_beta(model, len(sample.columns)) if has_power_integral(model) else largest
     if not hasattr(model, "log_temperature") or moderate >= largest:

@@ -103,12 +103,15 @@ def run(task: Task) -> Task:
     }
     everything, clean = np.ones(len(table.x)), (~table.outlier).astype(float)
     if task["model"] == "logistic":
-        measure: Callable[..., float] = _accuracy
-        result["clean"] = _accuracy(table.x, table.y, clean, test)
-    else:
-        measure = _divergence
-    result["coreset"] = measure(coreset.X, coreset.y, coreset.weights, test, model=coreset.model)
-    result["all rows"] = measure(table.x, table.y, everything, test)
+        for name, (x, y, weights) in {
+            "coreset": (coreset.X, coreset.y, coreset.weights),
+            "all rows": (table.x, table.y, everything),
+            "clean": (table.x, table.y, clean),
+        }.items():
+            result[name], result[f"{name}, log density"] = _predictions(x, y, weights, test)
+        return result
+    result["coreset"] = _divergence(coreset.X, coreset.y, coreset.weights, test, model=coreset.model)
+    result["all rows"] = _divergence(table.x, table.y, everything, test)
     return result
 
 
@@ -148,20 +151,20 @@ def _exact(x: np.ndarray, y: np.ndarray | None, weights: np.ndarray, noise: floa
     return covariance @ (z.T @ (weights * y)) / noise**2, covariance
 
 
-def _accuracy(x: np.ndarray, y: np.ndarray, weights: np.ndarray, test: Dirty, model: Any = None) -> float:
-    """Return the accuracy of classical logistic inference from weighted rows, averaged over posterior draws."""
+def _predictions(x: np.ndarray, y: np.ndarray | None, weights: np.ndarray, test: Dirty) -> tuple[float, float]:
+    """Return accuracy, averaged over posterior draws, and mean log predictive density of classical inference."""
     import jax
 
     from betacores.inputs import encode_rows
     from betacores.models import LogisticRegression
     from betacores.posteriors.weighted import weighted_posterior
 
-    del model
     labels = np.array([0, 1])
     posterior, _ = weighted_posterior(LogisticRegression(), encode_rows(x, y, labels), weights, None)
     thetas = np.asarray(posterior.draw(jax.random.key(0), 200))
     margins = np.column_stack([test.x, np.ones(len(test.x))]) @ thetas.T * np.where(test.y == 1, 1, -1)[:, None]
-    return float((margins > 0).mean())
+    likelihood = 1 / (1 + np.exp(-margins))
+    return float((margins > 0).mean()), float(np.log(likelihood.mean(1)).mean())
 
 
 def reproduce(

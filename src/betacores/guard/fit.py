@@ -34,7 +34,7 @@ from betacores.guard.model import (
 )
 
 TAILS = np.array([3.0, 5.0, 8.0, 15.0, 30.0, 100.0])  # degrees of freedom to choose from
-MOST_DAMAGE = 0.4  # more than this is no damage but a second population
+MOST_DAMAGE = 0.45  # more than this is no damage but a second population
 KMEANS_ROWS = 2000  # rows the groups are first looked for in
 FEWEST = 50  # rows below which no damage is looked for
 PUREST = 0.6  # how surely damaged rows must be told from sound ones, 1 for no doubt
