@@ -28,7 +28,7 @@ from betacores.sources import ArraySource, Source
 from betacores.tangent import target_over
 
 # So many rows are summed directly.
-DIRECT_ROWS = 65_536
+DIRECT_ROWS = 16_384
 REMAINDER_ROWS = 4096
 
 
