@@ -22,9 +22,12 @@ test-slow: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(RUN) benchmarks/incremental_vs_numpy.py
+	$(RUN) benchmarks/pursuit_vs_beta_cores.py --out docs/results/pursuit
+	$(RUN) benchmarks/pursuit_vs_sklearn.py --out docs/results/pursuit/speed-sklearn.json
 
 reproduce: $(VENV)/ready
 	$(RUN) -m betacores reproduce gaussian --out docs/results/gaussian
+	$(RUN) -m betacores reproduce pursuit --out docs/results/pursuit
 
 lint: $(VENV)/ready
 	$(RUN) -m ruff check .

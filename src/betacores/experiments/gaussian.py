@@ -9,8 +9,6 @@ posterior to the posterior of the clean rows, in closed form.
 from __future__ import annotations
 
 import csv
-import json
-import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from betacores.cores import cores, keep_to_one_core
 from betacores.datasets import contaminated_gaussian
+from betacores.experiments.runner import Task, run_all
 
 FRACTIONS = (0.0, 0.15, 0.30)
 METHODS = ("beta-cores", "sparse-vi", "uniform")
@@ -100,54 +98,25 @@ def reproduce(
     from betacores.experiments import gaussian_figures
 
     out.mkdir(parents=True, exist_ok=True)
-    tasks = [(f, method, t, size, seed) for f in FRACTIONS for method in METHODS for t in range(trials)]
-    store = out / "trials.jsonl"
-    done = _read(store, size, seed)
-    missing = [task for task in tasks if task[:3] not in done]
-    total = len(tasks)
-    if missing:
-        # One single-threaded process a core is faster than one process of many threads. Fresh processes, since JAX's
-        # threads do not survive a fork.
-        context = multiprocessing.get_context("spawn")
-        workers = min(jobs or len(cores()), len(missing))
-        cores_left = context.SimpleQueue()
-        for number in range(workers):
-            cores_left.put(number)
-        with context.Pool(workers, _settle, (cores_left,)) as pool, store.open("a") as sink:
-            for found in pool.imap_unordered(_run, missing):
-                done[found[:3]] = found
-                sink.write(json.dumps({"size": size, "seed": seed, **_plain(found)}) + "\n")
-                sink.flush()
-                if progress is not None:
-                    progress(len(done), total)
-    runs = [done[task[:3]] for task in tasks]
+    tasks: list[Task] = [
+        {"fraction": f, "method": method, "trial": t, "size": size, "seed": seed}
+        for f in FRACTIONS
+        for method in METHODS
+        for t in range(trials)
+    ]
+    found = run_all(_run, tasks, out / "trials.jsonl", jobs=jobs, progress=progress)
+    runs = [_restored(record) for record in found]
     return [_table(out, runs), _page(out, runs, trials, size, seed), *gaussian_figures.draw(out, runs, seed)]
 
 
-def _settle(cores_left: Any) -> None:
-    keep_to_one_core(cores_left.get())
+def _run(task: Task) -> Task:
+    result = run(**task)._asdict()
+    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in result.items() if k not in task}
 
 
-def _run(task: tuple) -> Run:
-    return run(*task)
-
-
-def _plain(found: Run) -> dict:
-    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in found._asdict().items()}
-
-
-def _read(store: Path, size: int, seed: int) -> dict[tuple, Run]:
-    if not store.exists():
-        return {}
-    # A run that was killed may have left half a line, always the last.
-    lines = [line for line in store.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    store.write_text("".join(lines))
-    runs = [json.loads(line) for line in lines]
-    arrays = ("kl", "kept", "outliers")
-    kept = [r for r in runs if (r.pop("size"), r.pop("seed")) == (size, seed)]
-    for r in kept:
-        r.update({name: np.array(r[name]) for name in arrays})
-    return {found[:3]: found for found in (Run(**r) for r in kept)}
+def _restored(record: Task) -> Run:
+    fields = {name: record[name] for name in Run._fields}
+    return Run(**{**fields, **{name: np.array(record[name]) for name in ("kl", "kept", "outliers")}})
 
 
 def quartiles(runs: list[Run], fraction: float, method: str) -> Float[np.ndarray, "3 m"]:
