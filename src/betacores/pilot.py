@@ -33,7 +33,7 @@ from betacores.scores import default_score_beta, row_scores
 from betacores.sources import ArraySource, Source
 
 SAMPLE_ROWS = 20_000
-LADDER = (0.0, *(4.0**-k for k in range(12, 0, -1)), 1.0)
+LADDER = (0.0, *(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)
 DESCENT = (1.0, 0.5, 0.25, 0.1, 0.0)
 CORE_SCALES = 4.0
 

@@ -74,16 +74,16 @@ def kl_estimate(
     if not (has_conjugate(model) and beta is None):
         log_weights = np.asarray(read + log_prior + 0.5 * (noise**2).sum(1), np.float64)
     ratio = np.asarray(read, np.float64) - target.over(thetas)
-    value = _divergence(ratio, log_weights)
+    value = float(_divergences(ratio, log_weights))
     random = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     samples = random.integers(draws, size=(BOOTSTRAPS, draws))
-    spread = np.std([_divergence(ratio[sample], log_weights[sample]) for sample in samples])
-    return KLEstimate(float(max(value, 0.0)), float(spread))
+    spread = float(np.std(_divergences(ratio[samples], log_weights[samples])))
+    return KLEstimate(max(value, 0.0), spread)
 
 
-def _divergence(ratio: Float[np.ndarray, " s"], log_weights: Float[np.ndarray, " s"]) -> float:
-    normalised = log_weights - logsumexp(log_weights)
-    return float(np.exp(normalised) @ ratio + logsumexp(normalised - ratio))
+def _divergences(ratio: Float[np.ndarray, "*b s"], log_weights: Float[np.ndarray, "*b s"]) -> Float[np.ndarray, "*b"]:
+    normalised = log_weights - logsumexp(log_weights, axis=-1, keepdims=True)
+    return (np.exp(normalised) * ratio).sum(-1) + logsumexp(normalised - ratio, axis=-1)
 
 
 @jax.jit

@@ -18,7 +18,7 @@ Reference: Lawson and Hanson, "Solving least squares problems" (1974), chapter 2
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ from scipy.linalg import solve_triangular
 DEPENDENT = 1e-9
 # Gains are computed in single precision; a smaller share of the target's length is rounding.
 SMALLEST_GAIN = 1e-6
+# The search has stalled when so many steps have shortened the residual by no more than this share.
+STALLED_STEPS, STALLED_SHARE = 20, 0.01
 
 
 class Step(NamedTuple):
@@ -142,9 +144,9 @@ def sparse_nonnegative(
     target: Float[np.ndarray, " s"],
     size: int,
     first: Int[np.ndarray, " i"] | tuple = (),
-    stop: Callable[[Step], bool] | None = None,
+    shortest: float = 0.0,
 ) -> Iterator[Step]:
-    """Yield the solution after every step, until it has `size` rows or nothing points towards the residual any more.
+    """Yield the solution after every step, until it has `size` rows or nothing is left to gain.
 
     Parameters
     ----------
@@ -156,8 +158,8 @@ def sparse_nonnegative(
         The largest number of rows.
     first
         Rows to begin with; those that are no help leave again at once.
-    stop
-        Ends the search when it is true of a solution.
+    shortest
+        A residual of no more than this length is none.
     """
     passive, search = Passive(vectors, target), Search(vectors, target)
     for place in first[:size]:
@@ -166,12 +168,15 @@ def sparse_nonnegative(
     if passive.places:
         yield passive.step()
     # A row that leaves makes room for another, so that more steps than rows may be needed, though not without end.
+    lengths: list[float] = []
     for _ in range(3 * size):
         if len(passive.places) >= size or not search.extend(passive):
             break
         step = passive.step()
+        lengths.append(step.residual)
         yield step
-        if stop is not None and stop(step):
+        stalled = len(lengths) > STALLED_STEPS and step.residual > (1 - STALLED_SHARE) * lengths[-1 - STALLED_STEPS]
+        if stalled or step.residual <= shortest:
             break
 
 

@@ -38,6 +38,11 @@ from betacores.target import Target
 # The most rows kept when the number is left open.
 MOST_ROWS = 500
 DRAWS = 500
+# A KL divergence over the draws that needs no further row.
+NEGLIGIBLE = 1e-3
+# Rows whose vectors are shorter than this share of the typical length say next to nothing, and would need enormous
+# weights to say anything.
+SHORTEST = 0.03
 
 
 class Settings(NamedTuple):
@@ -110,7 +115,7 @@ def pursuit(
         ids = np.unique(np.concatenate([ids, kept]))
         first = np.searchsorted(ids, kept)
     read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
-    vectors = _vectors(model, thetas, source, ids, read_beta)
+    vectors = _telling(_vectors(model, thetas, source, ids, read_beta))
     held_vectors = _vectors(model, held_out, source, ids, read_beta)
 
     def remaining(step: Step) -> float:
@@ -121,7 +126,7 @@ def pursuit(
     steps: list[Step] = []
     divergences: list[float] = []
     try:
-        for step in sparse_nonnegative(vectors, wanted, largest, first):
+        for step in sparse_nonnegative(vectors, wanted, largest, first, float(np.sqrt(2 * NEGLIGIBLE * draws))):
             steps.append(step)
             divergences.append(remaining(step))
             if progress is not None:
@@ -164,6 +169,13 @@ def _vectors(
     """Return the centred vectors of rows; their number is rounded up, since each would be a compilation of its own."""
     padded = np.pad(ids, (0, padded_length(len(ids)) - len(ids)), mode="edge")
     return np.asarray(_centred_likelihoods(model, thetas, source.take(padded), beta))[: len(ids)]
+
+
+def _telling(vectors: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n s"]:
+    """Return the vectors with those of rows that say next to nothing made zero, so that they are never taken."""
+    length = np.linalg.norm(vectors, axis=1)
+    typical = np.sqrt(np.mean(length**2))
+    return np.where((length >= SHORTEST * typical)[:, None], vectors, np.float32(0))
 
 
 _factorise = jax.jit(factorise)
