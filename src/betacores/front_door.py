@@ -167,8 +167,8 @@ def _summarize(
     info.timings["quality"] = time.perf_counter() - started
     if size is None:
         info.notes.append(
-            f"size: {kept.sum()} rows, where the estimated KL divergence falls below {settings['tolerance']:g}"
-            if info.trace["kl"][-1] is not None and info.trace["kl"][-1] <= settings["tolerance"]
+            f"size: {kept.sum()} rows, enough for an estimated KL divergence below {settings['tolerance']:g}"
+            if not path.warnings
             else f"size: {kept.sum()} rows"
         )
     if info.warnings:

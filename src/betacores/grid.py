@@ -81,7 +81,7 @@ def grid_modes(
         lanes = zip(*posterior, bend, damping, strict=True)
         made = [_newton_step(Derivatives(*at), hessian, damped) for *at, hessian, damped in lanes]
         step, decrement = np.stack([m[0] for m in made]), np.array([m[1] for m in made])
-        arrived = (decrement <= TOLERANCE) & (damping == 0)
+        arrived = (decrement <= TOLERANCE) & (damping == 0) & np.isfinite(posterior.value)
         if arrived.all() or passes == steps:
             break
         proposal = np.where(arrived[:, None], thetas, thetas + step).astype(np.float32)

@@ -162,7 +162,7 @@ def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: fl
     shares = {round(explained(model, sample, fit.thetas[k]), 2) for k in far}
     most = explained(model, sample, fit.thetas[best])
     return tuple(
-        f"Another mode explains {share / most:.0%} as many rows as the one that was used."
+        f"Another mode explains nearly as many rows as the one that was used ({share:.0%} against {most:.0%})."
         for share in sorted(shares, reverse=True)
         if share >= RIVAL_SHARE * most
     )

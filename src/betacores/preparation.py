@@ -113,7 +113,10 @@ def _timed(info: Info, name: str, work: Callable[[], Any]) -> Any:
 
 
 def _trust(problem: Problem, guard: Guarding, key: PRNGKeyArray, info: Info) -> np.ndarray | None:
-    if guard is None or (guard == "auto" and problem.model.response == "none"):
+    if guard is None:
+        return None
+    if guard == "auto" and problem.model.response == "none":
+        info.notes.append("guard: none, since the model is of whole rows")
         return None
     source = problem.source
     if callable(guard):

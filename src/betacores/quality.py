@@ -27,6 +27,8 @@ from betacores.tangent import anchored
 from betacores.target import Target
 
 BOOTSTRAPS = 200
+# What single precision leaves of a divergence of zero.
+ROUNDING = 1e-5
 
 
 class KLEstimate(NamedTuple):
@@ -78,7 +80,7 @@ def kl_estimate(
     random = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     samples = random.integers(draws, size=(BOOTSTRAPS, draws))
     spread = float(np.std(_divergences(ratio[samples], log_weights[samples])))
-    return KLEstimate(max(value, 0.0), spread)
+    return KLEstimate(max(value, 0.0), max(spread, ROUNDING))
 
 
 def _divergences(ratio: Float[np.ndarray, "*b s"], log_weights: Float[np.ndarray, "*b s"]) -> Float[np.ndarray, "*b"]:

@@ -11,8 +11,8 @@ where `sd` is the standard deviation of that squared length. The β with the sma
 grid differ little by chance, so that a small bias shows between them though it would drown in the variance of the
 most robust mode.
 
-The modes are found on a sample, side by side; one pass over all rows gives each its last Newton step. The products of
-the rows' gradients are means, for which the sample is enough.
+The modes are found on a sample, side by side; two passes over all rows give each its last Newton steps. The products
+of the rows' gradients are means, for which the sample is enough.
 
 Reference: Goldenshluger and Lepski, "Bandwidth selection in kernel density estimation: oracle inequalities and adaptive
 minimax optimality", Annals of Statistics 39 (2011), for comparing every estimate with all less biased ones.
@@ -115,14 +115,16 @@ def tune(
     fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
     arrived = fit.converged
     if scale > 1:
-        fit = grid_modes(model, source, fit.thetas, lanes, steps=0)
+        # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
+        fit = grid_modes(model, source, fit.thetas, lanes, steps=1)
     valid = arrived & _explains(model, sample, fit.thetas)
     curvatures = -(fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian)
     products = source.row_count * mean_products(model, sample, fit.looked_at, lanes)
     bias2, variance = np.full((2, len(lanes)), np.nan)
-    bias2[valid], variance[valid] = mean_squared_error(
-        fit.thetas[valid], curvatures[valid], products[np.ix_(valid, valid)]
-    )
+    if valid.any():
+        bias2[valid], variance[valid] = mean_squared_error(
+            fit.thetas[valid], curvatures[valid], products[np.ix_(valid, valid)]
+        )
     total = np.where(np.isin(lanes, betas) & np.isfinite(bias2 + variance), bias2 + variance, np.inf)
     chosen = int(total.argmin()) if np.isfinite(total).any() else int(np.flatnonzero(np.isin(lanes, betas))[-1])
     return Tuning(lanes, fit.thetas, bias2, variance, chosen, reference)

@@ -1,7 +1,7 @@
 """The paper's Gaussian experiment: d = 20, N = 5000, a share F of rows from N(10, I) instead of N(1, I).
 
-Reverse KL to the posterior of the clean rows, both read classically. The published code, measured with its imports mended, gives
-46–51, 40–43 and 30–35 after 50 outer iterations at F = 0, 15 and 30 %; SparseVI gives some 250,000 at 30 %.
+Reverse KL to the posterior of the clean rows, both read classically. The published code, with its imports mended,
+gives 46–51, 40–43 and 30–35 after 50 outer iterations at F = 0, 15 and 30 %; SparseVI gives some 250,000 at 30 %.
 """
 
 import functools

@@ -145,13 +145,7 @@ def _check_pursuit(given: dict[str, Any]) -> dict[str, Any]:
 def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
     prepared, settings = context.prepared, dict(settings)
     screen, init = settings.pop("screen"), settings.pop("init")
-    eligible: np.ndarray | None = None
-    warnings: tuple[str, ...] = ()
-    if screen > 0:
-        believed = prepared.scores >= screen
-        if prepared.trust is not None:
-            believed &= prepared.trust >= LEAST_TRUST
-        eligible, warnings = _some(believed)
+    eligible, warnings = _eligible(prepared, screen)
     path = pursuit(
         prepared.model,
         prepared.source,
@@ -166,6 +160,26 @@ def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings:
         progress=context.progress,
     )
     return path._replace(warnings=_doubts(prepared) + warnings + path.warnings)
+
+
+def _eligible(prepared: Prepared, screen: float) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return which rows the model believes and the guard trusts (None for all), and what to say of it."""
+    eligible: np.ndarray | None = None
+    warnings: tuple[str, ...] = ()
+    # At β = 0 every row counts, and any may be needed to stand for the others.
+    if screen > 0 and prepared.beta > 0:
+        eligible, warnings = _some(prepared.scores >= screen)
+    if prepared.trust is None or prepared.trust.min() >= LEAST_TRUST:
+        return eligible, warnings
+    believed = np.ones(len(prepared.trust), bool) if eligible is None else eligible
+    for least in (LEAST_TRUST, np.finfo(np.float32).tiny):
+        trusted = believed & (prepared.trust >= least)
+        if trusted.any():
+            return trusted, warnings
+    return prepared.trust > 0, (
+        *warnings,
+        "No row is both believed and trusted: it is the trusted ones that were taken.",
+    )
 
 
 def _build_uniform(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:

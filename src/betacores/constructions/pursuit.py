@@ -8,8 +8,9 @@ the ordinary one (``readout="classical"``), so that any tool reading the weighte
 Update: draw S parameters around the mode of the β-posterior, from its Laplace approximation; evaluate the sum of `f` at
 the draws and centre it: the target `t`. Centre `g` of the candidates, rows whose score is not near zero, or a uniform
 sample of them: the vectors. Regress `t` on the vectors by orthogonal matching pursuit with exact non-negative refits.
-As many draws again are held out: there half the variance of `t − Σ v g` estimates the KL divergence that remains, to
-second order, and tells when there are rows enough.
+As many draws again are held out: there half the variance of `t − Σ v g` is the KL divergence that remains, to second
+order. When that is small enough, and the estimate from draws of the coreset's own posterior is too (`quality`), there
+are rows enough.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from betacores.models.base import Model, Rows
 from betacores.pilot import Pilot, curvature
 from betacores.posteriors.gaussian import Gaussian, factorise
 from betacores.posteriors.weighted import weighted_posterior
+from betacores.quality import kl_estimate
 from betacores.sampling import sample_rows
 from betacores.sources import Source
 from betacores.sources.arrays import padded_length
@@ -100,7 +102,7 @@ def pursuit(
     progress
         Called with the number of finished steps and their largest number.
     """
-    draw_key, held_key, candidate_key, polish_key = jax.random.split(key, 4)
+    draw_key, held_key, candidate_key, polish_key, quality_key = jax.random.split(key, 5)
     largest = min(size or MOST_ROWS, source.row_count)
     draws = max(settings.draws, 2 * largest)
     factor, _ = _factorise(jnp.asarray(curvature(model, found), jnp.float32), jnp.float32(1e-6))
@@ -122,17 +124,29 @@ def pursuit(
         lacking = held_wanted - step.weights @ held_vectors[step.places].astype(np.float64)
         return 0.5 * float(np.mean(lacking**2))
 
+    def estimate(step: Step) -> float:
+        rows = source.take(ids[step.places])
+        found = kl_estimate(
+            model, target, rows, step.weights, quality_key, read_beta=0.0 if read_beta is None else beta
+        )
+        return found.value
+
     warnings: list[str] = []
     steps: list[Step] = []
     divergences: list[float] = []
+    negligible = min(NEGLIGIBLE, settings.tolerance / 10)
+    threshold = settings.tolerance if size is None else 0.0
     try:
-        for step in sparse_nonnegative(vectors, wanted, largest, first, float(np.sqrt(2 * NEGLIGIBLE * draws))):
+        for step in sparse_nonnegative(vectors, wanted, largest, first, float(np.sqrt(2 * negligible * draws))):
             steps.append(step)
             divergences.append(remaining(step))
             if progress is not None:
                 progress(len(step.places), largest)
-            if size is None and divergences[-1] <= settings.tolerance:
-                break
+            if divergences[-1] <= threshold:
+                # To second order only: it is too small where weight is missing.
+                if estimate(step) <= settings.tolerance:
+                    break
+                threshold /= 2
     except KeyboardInterrupt:
         if not steps:
             raise
@@ -147,9 +161,9 @@ def pursuit(
     for round_key in jax.random.split(polish_key, settings.polish):
         steps.append(_polished(model, source, round_key, ids, steps[-1], target, read_beta, draws))
         divergences.append(remaining(steps[-1]))
-    if size is None and divergences[-1] > settings.tolerance:
+    if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(
-            f"The estimated KL divergence is {divergences[-1]:.2g} at {len(steps[-1].places)} rows, above the "
+            f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} rows, above the "
             f"tolerance {settings.tolerance:g}; ask for a larger size, or accept it."
         )
     return _by_size(steps, divergences, ids, size, tuple(warnings))
@@ -203,8 +217,8 @@ def _polished(
     wanted = target.over(thetas)
     vectors = _vectors(model, thetas, source, chosen, read_beta)
     everything = np.arange(len(chosen))
-    refitted = list(sparse_nonnegative(vectors, wanted - wanted.mean(), len(chosen), everything))[-1]
-    return refitted._replace(places=step.places[refitted.places])
+    refitted = list(sparse_nonnegative(vectors, wanted - wanted.mean(), len(chosen), everything))
+    return refitted[-1]._replace(places=step.places[refitted[-1].places]) if refitted else step
 
 
 def _by_size(
@@ -221,5 +235,5 @@ def _by_size(
     for m, k in enumerate(taken):
         if k is not None:
             weights[m, [column[int(place)] for place in steps[k].places]] = steps[k].weights
-    trace = {"kl": [None if k is None else divergences[k] for k in taken]}
+    trace = {"remaining": [None if k is None else divergences[k] for k in taken]}
     return Path(ids[np.array(ever, int)], weights, warnings, trace)
