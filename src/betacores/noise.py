@@ -34,7 +34,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.models.base import Rows
-from betacores.sampling import random_subset
+from betacores.sampling import sample_rows
 from betacores.sources import ArraySource, Source, over_chunks, reduce
 
 # A larger γ tells dirty rows from clean ones when they are near; a smaller one wastes less of the clean rows, and does
@@ -108,7 +108,7 @@ def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray) -> float:
     noise, and by 100 % if they are shifted by 3σ, where the two clusters of rows are one. With few rows for each
     parameter, 20 or less, the share that can be told from noise is smaller: one in five.
     """
-    ids = np.sort(np.asarray(random_subset(key, source.row_count, min(SAMPLE_ROWS, source.row_count))))
+    ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
     sample, weights = source.take(ids), source.weights_of(ids)
     sources = [source] if source.row_count <= SAMPLE_ROWS else [ArraySource(*sample, weights=weights), source]
     x, y, weights = _searched(sample, weights)

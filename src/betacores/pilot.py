@@ -85,7 +85,7 @@ def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray, largest:
 
 def sampled(source: Source, key: PRNGKeyArray) -> tuple[ArraySource, float]:
     """Return a uniform sample of rows with their weights, and how many rows of the source each stands for."""
-    ids = np.sort(sample_rows(key, source.row_count, min(SAMPLE_ROWS, source.row_count)))
+    ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
     rows = source.take(ids)
     return ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids)), source.row_count / len(ids)
 

@@ -15,7 +15,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt32
 
 # A network of this many rounds over a smaller rectangle is too regular; shuffling so few numbers costs little.
 ROUNDS, SMALL = 6, 1024
@@ -48,12 +48,28 @@ def random_subset(key: PRNGKeyArray, population: int, size: int) -> Int[Array, "
     return jax.lax.while_loop(outside, again, permute(jnp.arange(size, dtype=jnp.uint32))).astype(jnp.int32)
 
 
-_random_subset = jax.jit(random_subset, static_argnums=(1, 2))
-
-
 def sample_rows(key: PRNGKeyArray, population: int, size: int) -> Int[np.ndarray, " size"]:
-    """Return `random_subset` on the host, compiled once for each population and size."""
-    return np.asarray(_random_subset(key, population, size))
+    """Return `size` distinct numbers below `population`, in order.
+
+    On the host, for what is drawn once: compiling for every population would take longer than drawing.
+    """
+    return np.sort(_generator(key).choice(population, min(size, population), replace=False, shuffle=False))
+
+
+def sample_of(key: PRNGKeyArray, eligible: Bool[np.ndarray, " rows"], size: int) -> Int[np.ndarray, " size"]:
+    """Return the numbers of a uniform sample of eligible rows, or of all of them, in order.
+
+    Whether a row is drawn depends on its own number and random number, so that others may come and go.
+    """
+    ids = np.flatnonzero(eligible)
+    if len(ids) <= size:
+        return ids
+    lots = _generator(key).random(len(eligible))[ids]
+    return np.sort(ids[np.argpartition(lots, size)[:size]])
+
+
+def _generator(key: PRNGKeyArray) -> np.random.Generator:
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
 
 
 def _add(coordinate: UInt32[Array, " n"], random: UInt32[Array, " n"], modulus: int) -> UInt32[Array, " n"]:

@@ -75,7 +75,7 @@ def target_of(
     """
     if source.row_count <= direct_rows:
         return direct_target(model, source, beta)
-    ids = np.sort(sample_rows(key, source.row_count, min(REMAINDER_ROWS, source.row_count)))
+    ids = sample_rows(key, source.row_count, REMAINDER_ROWS)
     scale = source.row_count / len(ids)
     rows = source.take(ids)
     sample = ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids))

@@ -31,7 +31,7 @@ from betacores.pilot import Pilot, curvature
 from betacores.posteriors.gaussian import Gaussian, factorise
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
-from betacores.sampling import sample_rows
+from betacores.sampling import sample_of
 from betacores.sources import Source
 from betacores.sources.arrays import padded_length
 from betacores.tangent import centred
@@ -110,7 +110,8 @@ def pursuit(
     thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws)
     wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
 
-    ids = _candidates(candidate_key, source.row_count, settings.candidates, eligible)
+    everyone = np.ones(source.row_count, bool) if eligible is None else eligible
+    ids = sample_of(candidate_key, everyone, settings.candidates)
     first = np.zeros(0, int)
     if init is not None:
         kept = init if eligible is None else init[eligible[init]]
@@ -167,14 +168,6 @@ def pursuit(
             f"tolerance {settings.tolerance:g}; ask for a larger size, or accept it."
         )
     return _by_size(steps, divergences, ids, size, tuple(warnings))
-
-
-def _candidates(key: PRNGKeyArray, rows: int, count: int, eligible: np.ndarray | None) -> Int[np.ndarray, " n"]:
-    """Return a uniform sample of the eligible rows, or all of them, in order."""
-    if eligible is None:
-        return np.sort(sample_rows(key, rows, min(count, rows)))
-    open_rows = np.flatnonzero(eligible)
-    return np.sort(open_rows[sample_rows(key, len(open_rows), min(count, len(open_rows)))])
 
 
 def _vectors(

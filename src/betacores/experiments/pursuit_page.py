@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from betacores.experiments.runner import Task
 BROKEN = 0.1
 # And for accuracy, when it has lost more than half of what classical inference from all rows loses, and a point.
 LOST_POINTS = 1.0
+MEASURES = (("gaussian", "KL"), ("linear", "KL"), ("logistic", "accuracy"), ("logistic", "log density"))
 
 
 def write(out: Path, results: list[Task], trials: int, seed: int) -> Path:
@@ -28,6 +30,7 @@ def write(out: Path, results: list[Task], trials: int, seed: int) -> Path:
         "the number of rows fixed and β as said. KL is the reverse KL divergence from the coreset's classical",
         "posterior to the posterior of the clean rows.",
         "",
+        *_verdicts(results),
         *_gaussian(results),
         *_kinds(results),
         *_logistic(results),
@@ -37,6 +40,57 @@ def write(out: Path, results: list[Task], trials: int, seed: int) -> Path:
     path = out / "README.md"
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def _verdicts(results: list[Task]) -> list[str]:
+    """Say which of the aims are reached, with the figures that decide."""
+
+    def worst(values: dict[Any, list[float]]) -> float:
+        return max(float(np.median(v)) for v in values.values())
+
+    def held(aim: str, reached: float, limit: float, show: Callable[[float], str]) -> str:
+        verdict = "reached" if reached <= limit else "**not reached**"
+        return f"- {aim}: {verdict}, {show(reached)} against {show(limit)}."
+
+    example = _where(results, study="gaussian")
+    fixed, auto = (
+        {f: [r["coreset"] for r in _where(example, fraction=f, beta=beta)] for f in study.GAUSSIAN_FRACTIONS}
+        for beta in (study.PAPER_BETA, "auto")
+    )
+    losses = {
+        f: [r["clean"] - r["coreset"] for r in _where(results, study="logistic", fraction=f)]
+        for f in study.LOGISTIC_FRACTIONS
+    }
+    few = {f: loss for f, loss in losses.items() if 0 < f <= 0.2}
+    lines = [
+        "## Aims",
+        "",
+        "Worst median over the contaminations, unless said otherwise.",
+        "",
+        held(f"Gaussian example, β = {study.PAPER_BETA}, KL", worst(fixed), 0.5, number),
+        held("Gaussian example, automatic β, KL", worst(auto), 1.0, number),
+        held(
+            "Gaussian example, error of the contamination, worst seed",
+            max(abs(r["contamination"] - r["truth"]) for r in example),
+            0.02,
+            lambda v: f"{v:.3f}",
+        ),
+        held("Gaussian example, outliers kept, worst seed", max(r["outliers"] for r in example), 0, lambda v: f"{v:g}"),
+        held("Logistic regression, clean, points lost", float(np.median(losses[0.0])), 0.002, _points),
+        held("Logistic regression, F ≤ 0.2, points lost", worst(few), 0.005, _points),
+        held("Logistic regression, F = 0.3, points lost", float(np.median(losses[0.3])), 0.01, _points),
+    ]
+    for model, measure in MEASURES:
+        shares, absolute = {}, {}
+        for f in study.REGRET_FRACTIONS:
+            regret, span = regrets(results, model, f, measure)
+            absolute[f] = regret
+            shares[f] = [max(r, 0.0) / s if s > 0 else 0.0 for r, s in zip(regret, span, strict=True)]
+        aim = f"Automatic β, {model}, regret in {measure}"
+        lines.append(held(f"{aim}, share of the span", worst(shares), 0.1, lambda v: f"{v:.1%}"))
+        if measure == "accuracy":
+            lines.append(held(f"{aim}, points", worst(absolute), 0.003, _points))
+    return [*lines, ""]
 
 
 def _where(results: list[Task], **wanted: object) -> list[Task]:
@@ -170,8 +224,7 @@ def _regret(results: list[Task]) -> list[str]:
         "| model | measure | F | β chosen | regret | span, median | regret / span, median | worst seed |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    measures = [("gaussian", "KL"), ("linear", "KL"), ("logistic", "accuracy"), ("logistic", "log density")]
-    for model, measure in measures:
+    for model, measure in MEASURES:
         for fraction in study.REGRET_FRACTIONS:
             regret, span = regrets(results, model, fraction, measure)
             chosen = [r["chosen"] for r in _where(results, study="regret", model=model, fraction=fraction, beta="auto")]
