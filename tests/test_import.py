@@ -41,6 +41,7 @@ def test_import_does_not_touch_the_configuration_of_jax():
 import json, os, sys, logging, warnings, random
 import jax
 import numpy as np
+import scipy.special  # sets a filter for its own warnings
 before = dict(jax.config.values), dict(os.environ), list(warnings.filters), logging.root.level, str(np.geterr())
 state = np.random.get_state()[1].tolist(), random.getstate()
 import betacores

@@ -356,7 +356,10 @@ def test_a_sample_gives_the_modes_over_all_rows_and_a_choice_as_good(kind, count
     # The choice may be another where the criterion is flat, not where it matters.
     total = whole.bias2 + whole.variance
     assert abs(part.chosen - whole.chosen) <= 1 or total[part.chosen] < 1.1 * total.min()
-    np.testing.assert_allclose(part.variance, whole.variance, rtol=0.3)
+    # Where a mode explains just enough rows to count, the sample may find otherwise.
+    both = np.isfinite(part.variance) & np.isfinite(whole.variance)
+    assert both.sum() >= len(both) - 1
+    np.testing.assert_allclose(part.variance[both], whole.variance[both], rtol=0.3)
 
 
 def test_a_sample_of_a_sixth_gives_the_logistic_modes_over_all_rows(monkeypatch):

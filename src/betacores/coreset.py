@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,12 +13,12 @@ from jaxtyping import Float, Int
 
 from betacores.constructions.path import Path
 from betacores.divergence import as_beta
+from betacores.info import Info
 from betacores.inputs import check_choice, check_number, check_seed, encode_rows
 from betacores.models import Model
 from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Posterior
 from betacores.posteriors.weighted import weighted_posterior
-from betacores.quality import KLEstimate
 from betacores.scores import contamination_interval
 
 if TYPE_CHECKING:
@@ -26,44 +26,6 @@ if TYPE_CHECKING:
 
 Sampler = Literal["exact", "laplace", "nuts"]
 Likelihood = Literal["classical", "beta"]
-
-
-@dataclass
-class Info:
-    """How a coreset came about.
-
-    Attributes
-    ----------
-    settings
-        Every argument that decided the result, defaults included.
-    timings
-        Seconds spent in each part.
-    trace
-        ``size`` and ``total_weight`` after every outer iteration.
-    notes
-        Choices made for the caller, and why.
-    kl_estimate
-        Estimated divergence from the coreset's posterior to the β-posterior of all rows, with its standard error; see
-        `betacores.quality`.
-    tuning
-        The criterion β was chosen by, along its grid; None if β was given.
-    guard
-        What the covariate guard did: rows touched, and the columns that gave them away; None without a guard.
-    pilot
-        How the mode was found: which start led there, whether the search converged, and rival modes.
-    warnings
-        What a person should know before trusting the result.
-    """
-
-    settings: dict[str, Any]
-    timings: dict[str, float] = field(default_factory=dict)
-    trace: dict[str, list] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    kl_estimate: KLEstimate | None = None
-    tuning: dict[str, list] | None = None
-    guard: dict[str, Any] | None = None
-    pilot: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

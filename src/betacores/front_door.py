@@ -11,7 +11,8 @@ import jax
 import numpy as np
 
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
-from betacores.coreset import Coreset, Info, Likelihood
+from betacores.coreset import Coreset, Likelihood
+from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
 from betacores.preparation import Guarding, prepare

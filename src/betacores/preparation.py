@@ -15,9 +15,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from betacores.coreset import Info
 from betacores.divergence import has_power_integral
 from betacores.guard import explain, fit_guard, trust
+from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise

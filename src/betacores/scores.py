@@ -47,7 +47,8 @@ def contamination_interval(
 def scores_too_high(scores: Float[np.ndarray, " rows"]) -> bool:
     """Tell whether the mean score is above one beyond doubt, which no contamination can make it."""
     believed = np.asarray(scores, np.float64)
-    return bool(believed.mean() > 1.05 + 5 * believed.std() / np.sqrt(len(believed)))
+    # Of few rows the mode itself is too close to each.
+    return len(believed) >= 100 and bool(believed.mean() > 1.05 + 5 * believed.std() / np.sqrt(len(believed)))
 
 
 def _believed(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None) -> np.ndarray:

@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from betacores.constructions.path import Path
-from betacores.coreset import Coreset, Info, distinct
+from betacores.coreset import Coreset, distinct
+from betacores.info import Info
 from betacores.models import MODELS, GaussianPrior, Model
 from betacores.quality import KLEstimate
 

@@ -10,6 +10,11 @@ import pytest
 from betacores.constructions import Context
 from betacores.constructions.incremental import _advance, incremental
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Model, Rows, gaussian_prior
+from betacores.pilot import Pilot
+from betacores.posteriors.derivatives import Derivatives
+from betacores.preparation import Prepared
+from betacores.sources import ArraySource
+from betacores.target import direct_target
 
 ROWS, COLUMNS, SIZE = 300, 3, 6
 QUICK = {"draws": 30, "steps": 20, "batch_select": 100, "batch_optimise": 50}
@@ -195,9 +200,13 @@ def test_registered_methods_pass_their_settings_on(method, monkeypatch):
     monkeypatch.setattr(registry, "incremental", spy)
     given = {**QUICK, "learning_rate": 0.2, "optimiser": "sgd", "sampler_target": "classical", "screen": 0.5}
     checked = registry.METHODS[method].check(given)
-    source = registry.ArraySource(np.asarray(table("gaussian-mean").x))
+    source = ArraySource(np.asarray(table("gaussian-mean").x))
     beta = 0.3 if method == "beta-cores" else 0.0
-    context = Context(MODELS["gaussian-mean"], source, beta, np.zeros(COLUMNS, np.float32))
+    zero = np.zeros(COLUMNS, np.float32)
+    nowhere = Derivatives(0.0, zero, np.zeros((COLUMNS, COLUMNS)))
+    found = Pilot(zero, zero, nowhere, 0.0, True, "prior")
+    prepared = Prepared(MODELS["gaussian-mean"], source, beta, found, 0.5, np.ones(source.row_count), None)
+    context = Context(prepared, direct_target(MODELS["gaussian-mean"], source, beta), "classical")
     registry.METHODS[method].build(context, KEY, SIZE, checked)
     eligible = seen.pop("eligible")
     assert {k: seen[k] for k in given if k != "screen"} == {k: v for k, v in given.items() if k != "screen"}

@@ -136,7 +136,7 @@ def test_new_settings_do_not_retrace_but_new_flags_do():
             prior = -0.5 * (0.25 + 0.0625 + 1.0) / variance
             np.testing.assert_allclose(actual, stats.norm.logpdf(1.0, 0.0, noise) + prior, rtol=1e-5)
     assert len(traces) == 1
-    value(LinearRegression(intercept=False), theta[:2], row)
+    value(LinearRegression(1.0, intercept=False), theta[:2], row)
     assert len(traces) == 2
     for scale in (1.0, 2.0):
         value(GaussianMean(scale * COVARIANCE), theta[:2], Rows(row.x))

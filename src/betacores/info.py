@@ -1,0 +1,46 @@
+"""How a coreset came about: what was asked for, what was chosen, how long it took, and what to beware of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from betacores.quality import KLEstimate
+
+
+@dataclass
+class Info:
+    """How a coreset came about.
+
+    Attributes
+    ----------
+    settings
+        Every argument that decided the result, defaults included.
+    timings
+        Seconds spent in each part.
+    trace
+        ``size`` and ``total_weight`` after every outer iteration.
+    notes
+        Choices made for the caller, and why.
+    kl_estimate
+        Estimated divergence from the coreset's posterior to the β-posterior of all rows, with its standard error; see
+        `betacores.quality`.
+    tuning
+        The criterion β was chosen by, along its grid; None if β was given.
+    guard
+        What the covariate guard did: rows touched, and the columns that gave them away; None without a guard.
+    pilot
+        How the mode was found: which start led there, whether the search converged, and rival modes.
+    warnings
+        What a person should know before trusting the result.
+    """
+
+    settings: dict[str, Any]
+    timings: dict[str, float] = field(default_factory=dict)
+    trace: dict[str, list] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    kl_estimate: KLEstimate | None = None
+    tuning: dict[str, list] | None = None
+    guard: dict[str, Any] | None = None
+    pilot: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
