@@ -21,7 +21,7 @@ from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise
-from betacores.pilot import Pilot, pilot, polished, sampled
+from betacores.pilot import Found, Pilot, pilot, polished, sampled
 from betacores.scores import default_score_beta, row_scores, scores_too_high
 from betacores.sources import ArraySource, collect
 from betacores.tuning import Tuning, beta_grid, tune
@@ -87,13 +87,15 @@ def prepare(
                 f"beta: {beta:.3g}, with the smallest estimated error of {len(grid)} values from 0 to {grid[-1]:.3g}"
             )
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
-    found = _timed(info, "mode", lambda: _mode(model, source, beta, mode_key, tuning, score_beta))
+    found = _timed(info, "mode", lambda: _mode(model, source, beta, mode_key, tuning))
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
     scores = np.ones(source.row_count, np.float32)
     if has_power_integral(model):
         at = found
         if score_beta != beta:
-            at = _timed(info, "score mode", lambda: _mode(model, source, score_beta, score_key, tuning, score_beta))
+            # The mode for β > 0 was chosen among all starts by the rows it explains: the one for the scores is near it.
+            near = Found(found.theta, found.start, ()) if tuning is None and beta > 0 else None
+            at = _timed(info, "score mode", lambda: _mode(model, source, score_beta, score_key, tuning, near))
         if not at.converged:
             info.warnings.append("The search for the robust mode did not converge; scores may be off.")
         scores = _timed(info, "scores", lambda: row_scores(model, source, at.theta, score_beta))
@@ -164,9 +166,16 @@ def _settled(model: Model, source: ArraySource, key: PRNGKeyArray, info: Info) -
 
 
 def _mode(
-    model: Model, source: ArraySource, beta: float, key: PRNGKeyArray, tuning: Tuning | None, largest: float
+    model: Model,
+    source: ArraySource,
+    beta: float,
+    key: PRNGKeyArray,
+    tuning: Tuning | None,
+    near: Found | None = None,
 ) -> Pilot:
-    known = None if tuning is None else tuning.mode(beta)
+    """Return the mode for a β: from the tuning's, from one that is near, or by a search."""
+    known = near if tuning is None else tuning.mode(beta)
     if known is not None:
         return polished(model, source, known, beta)
-    return pilot(model, source, beta, key, largest if has_power_integral(model) else None)
+    largest = default_score_beta(model, len(source.columns)) if has_power_integral(model) else None
+    return pilot(model, source, beta, key, largest)

@@ -57,15 +57,12 @@ def sample_rows(key: PRNGKeyArray, population: int, size: int) -> Int[np.ndarray
 
 
 def sample_of(key: PRNGKeyArray, eligible: Bool[np.ndarray, " rows"], size: int) -> Int[np.ndarray, " size"]:
-    """Return the numbers of a uniform sample of eligible rows, or of all of them, in order.
-
-    Whether a row is drawn depends on its own number and random number, so that others may come and go.
-    """
-    ids = np.flatnonzero(eligible)
-    if len(ids) <= size:
-        return ids
-    lots = _generator(key).random(len(eligible))[ids]
-    return np.sort(ids[np.argpartition(lots, size)[:size]])
+    """Return the numbers of a uniform sample of eligible rows, or of all of them, in order."""
+    count = int(np.count_nonzero(eligible))
+    if count <= size:
+        return np.flatnonzero(eligible)
+    # The k-th eligible row is where the count of eligible rows reaches k.
+    return np.searchsorted(np.cumsum(eligible, dtype=np.int32), 1 + sample_rows(key, count, size))
 
 
 def _generator(key: PRNGKeyArray) -> np.random.Generator:

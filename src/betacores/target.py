@@ -29,7 +29,7 @@ from betacores.tangent import target_over
 
 # So many rows are summed directly.
 DIRECT_ROWS = 16_384
-REMAINDER_ROWS = 4096
+REMAINDER_ROWS = 2048
 
 
 class Target(NamedTuple):

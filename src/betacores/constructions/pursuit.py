@@ -8,9 +8,9 @@ the ordinary one (``readout="classical"``), so that any tool reading the weighte
 Update: draw S parameters around the mode of the β-posterior, from its Laplace approximation; evaluate the sum of `f` at
 the draws and centre it: the target `t`. Centre `g` of the candidates, rows whose score is not near zero, or a uniform
 sample of them: the vectors. Regress `t` on the vectors by orthogonal matching pursuit with exact non-negative refits.
-As many draws again are held out: there half the variance of `t − Σ v g` is the KL divergence that remains, to second
-order. When that is small enough, and the estimate from draws of the coreset's own posterior is too (`quality`), there
-are rows enough.
+Half as many draws again are held out: there half the variance of `t − Σ v g` is the KL divergence that remains, to
+second order. When that is small enough, and the estimate from draws of the coreset's own posterior is too (`quality`),
+there are rows enough.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def pursuit(
     draws = max(settings.draws, 2 * largest)
     factor, _ = _factorise(jnp.asarray(curvature(model, found), jnp.float32), jnp.float32(1e-6))
     around = Gaussian(jnp.asarray(found.theta, jnp.float32), factor)
-    thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws)
+    thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws // 2)
     wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
 
     everyone = np.ones(source.row_count, bool) if eligible is None else eligible

@@ -42,6 +42,7 @@ GAIN = 0.25  # log-likelihood that each row called damaged must bring
 WIDEST = 1.1  # of a group, against the typical distance from the median
 CELLS = 30_000  # cells the fit looks at
 ITERATIONS, FEW_ITERATIONS = 25, 8
+SETTLED = 1e-4  # of a row's mean log-likelihood, in one turn
 PSEUDO = 20.0  # rows' worth of belief in the default shape of damage
 
 
@@ -204,6 +205,7 @@ def _fit(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = ITERATI
         damaged = (distance > cut).astype(float)
         far = np.square((w - guard.mean[densities.argmax(axis=0)]) / reference) > 4
         hits = damaged[:, None] * np.where(far, 0.9, 0.1)
+    reached = -np.inf
     for turn in range(turns):
         weights = special.softmax(densities, axis=0) * (1 - damaged)
         guard = _sound_step(guard, w, weights, hits, reference, narrowest, turn)
@@ -216,7 +218,11 @@ def _fit(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = ITERATI
         if damage:
             damaged = special.expit(bad - sound)
             hits = damaged[:, None] * (1 - (1 - guard.hit) * np.exp(spared - cells))
-    likelihood = np.logaddexp(sound, bad).mean() + height(guard.tail, np).sum() + np.linalg.slogdet(guard.mix)[1]
+        before, reached = reached, np.logaddexp(sound, bad).mean()
+        # Every fifth turn the degrees of freedom have just been fitted: before them it may only look settled.
+        if turn % 5 == 4 and abs(reached - before) < SETTLED:
+            break
+    likelihood = reached + height(guard.tail, np).sum() + np.linalg.slogdet(guard.mix)[1]
     cost = (2 * groups.sum() + 2 * damage) * len(still) * np.log(len(u)) / (2 * len(u))
     purity = np.square(damaged).sum() / max(damaged.sum(), 1e-9)
     if damage:

@@ -14,7 +14,7 @@ from betacores.posteriors.gaussian import Gaussian
 from betacores.posteriors.laplace import laplace
 
 # Coresets are padded to multiples of so many rows: every number of rows would be a compilation of its own.
-PAD_ROWS = 32
+PAD_ROWS = 128
 
 
 def weighted_posterior(
