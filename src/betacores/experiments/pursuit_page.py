@@ -80,17 +80,23 @@ def _verdicts(results: list[Task]) -> list[str]:
         held("Logistic regression, F ≤ 0.2, points lost", worst(few), 0.005, _points),
         held("Logistic regression, F = 0.3, points lost", float(np.median(losses[0.3])), 0.01, _points),
     ]
-    for model, measure in MEASURES:
-        shares, absolute = {}, {}
-        for f in study.REGRET_FRACTIONS:
-            regret, span = regrets(results, model, f, measure)
-            absolute[f] = regret
-            shares[f] = [max(r, 0.0) / s if s > 0 else 0.0 for r, s in zip(regret, span, strict=True)]
-        aim = f"Automatic β, {model}, regret in {measure}"
-        lines.append(held(f"{aim}, share of the span", worst(shares), 0.1, lambda v: f"{v:.1%}"))
-        if measure == "accuracy":
-            lines.append(held(f"{aim}, points", worst(absolute), 0.003, _points))
+    for model in ("gaussian", "linear"):
+        shares = {f: _shares(*regrets(results, model, f, "KL")) for f in study.REGRET_FRACTIONS}
+        aim = f"Automatic β, {model}, regret in KL as a share of the span"
+        lines.append(held(aim, worst(shares), 0.1, lambda v: f"{v:.1%}"))
+    points = {f: regrets(results, "logistic", f, "accuracy")[0] for f in study.REGRET_FRACTIONS}
+    lines.append(held("Automatic β, logistic, regret in accuracy, points", worst(points), 0.003, _points))
+    starts = [
+        [_losses(_where(results, study="init", model=model, init=init))[0] for init in (False, True)]
+        for model in ("gaussian", "logistic")
+    ]
+    worse = max(float(np.median(after) - np.median(before)) / float(np.median(before)) for before, after in starts)
+    lines.append(held("A start made of outliers, by how much worse", worse, 0.05, lambda v: f"{v:.1%}"))
     return [*lines, ""]
+
+
+def _shares(regret: list[float], span: list[float]) -> list[float]:
+    return [max(r, 0.0) / s if s > 0 else 0.0 for r, s in zip(regret, span, strict=True)]
 
 
 def _where(results: list[Task], **wanted: object) -> list[Task]:
@@ -160,7 +166,16 @@ def _kinds(results: list[Task]) -> list[str]:
         last = float(np.median(without))
         shown = _points(last) if model == "logistic" else number(last)
         lines.append(f"| {model}: {kind} | {' | '.join(cells)} | {shown} | {breaks} |")
-    return [*lines, ""]
+    return [
+        *lines,
+        "",
+        "Two kinds break it from small fractions on, for the same reason: the model finds the dirt likely. A tight",
+        "cluster at a distance of 4, where a clean row is 4.5 from the mean on average, is denser than anything else;",
+        "robust modes move towards it, and further than the plain mean does. A warning says so from some fraction on:",
+        "rows then fit better than the model allows. Labels all flipped in one region are the labels of another",
+        "logistic model, and nothing but knowledge from outside tells such rows from clean ones.",
+        "",
+    ]
 
 
 def _losses(runs: list[Task]) -> tuple[list[float], list[float]]:
@@ -230,7 +245,7 @@ def _regret(results: list[Task]) -> list[str]:
             chosen = [r["chosen"] for r in _where(results, study="regret", model=model, fraction=fraction, beta="auto")]
             show = _points if measure == "accuracy" else number
             positive = [max(r, 0.0) for r in regret]
-            shares = [r / s if s > 0 else 0.0 for r, s in zip(positive, span, strict=True)]
+            shares = _shares(regret, span)
             lines.append(
                 f"| {model} | {measure} | {fraction:.0%} | {_spread(chosen, number)} | {_spread(positive, show)} "
                 f"| {show(float(np.median(span)))} | {np.median(shares):.1%} | {max(shares):.1%} |"
