@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.divergence import has_power_integral
-from betacores.guard import explain, fit_guard, trust
+from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise
 from betacores.pilot import Found, Pilot, pilot, polished, sampled
 from betacores.scores import default_score_beta, row_scores, scores_too_high
-from betacores.sources import ArraySource, collect
+from betacores.sources import ArraySource, by_chunks, collect
 from betacores.tuning import Tuning, beta_grid, tune
 
 Guarding = str | None | Callable[[np.ndarray], Any]
@@ -141,7 +141,9 @@ def _trust(problem: Problem, guard: Guarding, key: PRNGKeyArray, info: Info) -> 
     return trusted
 
 
-_block_trust = jax.jit(trust)
+@jax.jit
+def _block_trust(fitted: Guard, x: Float[Array, "n columns"]) -> Float[Array, " n"]:
+    return by_chunks(lambda part: trust(fitted, part), x)
 
 
 def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:

@@ -33,7 +33,6 @@ from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
 from betacores.sampling import sample_of
 from betacores.sources import Source
-from betacores.sources.arrays import padded_length
 from betacores.tangent import centred
 from betacores.target import Target
 
@@ -45,6 +44,8 @@ NEGLIGIBLE = 1e-3
 # Rows whose vectors are shorter than this share of the typical length say next to nothing, and would need enormous
 # weights to say anything.
 SHORTEST = 0.03
+# Candidates whose vectors are computed together.
+TOGETHER = 2048
 
 
 class Settings(NamedTuple):
@@ -118,12 +119,12 @@ def pursuit(
         ids = np.unique(np.concatenate([ids, kept]))
         first = np.searchsorted(ids, kept)
     read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
-    vectors = _telling(_vectors(model, thetas, source, ids, read_beta))
-    held_vectors = _vectors(model, held_out, source, ids, read_beta)
-
-    def remaining(step: Step) -> float:
-        lacking = held_wanted - step.weights @ held_vectors[step.places].astype(np.float64)
-        return 0.5 * float(np.mean(lacking**2))
+    vectors = _vectors(model, thetas, source, ids, read_beta)
+    _silence(vectors)
+    held = HeldOut(held_wanted, lambda places: _vectors(model, held_out, source, ids[places], read_beta))
+    if size is None:
+        # Asked for after every step; else only at the end, for the few rows that were taken.
+        held.learn(np.arange(len(ids)))
 
     def estimate(step: Step) -> float:
         rows = source.take(ids[step.places])
@@ -134,16 +135,14 @@ def pursuit(
 
     warnings: list[str] = []
     steps: list[Step] = []
-    divergences: list[float] = []
     negligible = min(NEGLIGIBLE, settings.tolerance / 10)
-    threshold = settings.tolerance if size is None else 0.0
+    threshold = settings.tolerance
     try:
         for step in sparse_nonnegative(vectors, wanted, largest, first, float(np.sqrt(2 * negligible * draws))):
             steps.append(step)
-            divergences.append(remaining(step))
             if progress is not None:
                 progress(len(step.places), largest)
-            if divergences[-1] <= threshold:
+            if size is None and held.remaining(step) <= threshold:
                 # To second order only: it is too small where weight is missing.
                 if estimate(step) <= settings.tolerance:
                     break
@@ -158,31 +157,53 @@ def pursuit(
         return Path(nothing, np.zeros((1, 0)), tuple(warnings))
     if settings.exchanges:
         steps.append(exchanged(vectors, wanted, steps[-1], settings.exchanges))
-        divergences.append(remaining(steps[-1]))
     for round_key in jax.random.split(polish_key, settings.polish):
         steps.append(_polished(model, source, round_key, ids, steps[-1], target, read_beta, draws))
-        divergences.append(remaining(steps[-1]))
     if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(
             f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} rows, above the "
             f"tolerance {settings.tolerance:g}; ask for a larger size, or accept it."
         )
-    return _by_size(steps, divergences, ids, size, tuple(warnings))
+    held.learn(np.unique(np.concatenate([step.places for step in steps])))
+    return _by_size(steps, [held.remaining(step) for step in steps], ids, size, tuple(warnings))
+
+
+class HeldOut:
+    """What solutions lack at draws that were not used to find them."""
+
+    def __init__(self, wanted: Float[np.ndarray, " s"], vectors_of: Callable[[np.ndarray], np.ndarray]):
+        self.wanted, self.vectors_of = wanted, vectors_of
+        self.known = np.zeros(0, int)
+        self.vectors = np.zeros((0, len(wanted)), np.float32)
+
+    def learn(self, places: Int[np.ndarray, " k"]) -> None:
+        """Get the vectors of candidates, in order, unless they are known."""
+        if not np.isin(places, self.known).all():
+            self.known, self.vectors = places, self.vectors_of(places)
+
+    def remaining(self, step: Step) -> float:
+        """Return half the variance of what a solution lacks: its KL divergence, to second order."""
+        vectors = self.vectors[np.searchsorted(self.known, step.places)].astype(np.float64)
+        return 0.5 * float(np.mean((self.wanted - step.weights @ vectors) ** 2))
 
 
 def _vectors(
     model: Model, thetas: Array, source: Source, ids: Int[np.ndarray, " n"], beta: Beta
 ) -> Float[np.ndarray, "n s"]:
-    """Return the centred vectors of rows; their number is rounded up, since each would be a compilation of its own."""
-    padded = np.pad(ids, (0, padded_length(len(ids)) - len(ids)), mode="edge")
-    return np.asarray(_centred_likelihoods(model, thetas, source.take(padded), beta))[: len(ids)]
+    """Return the centred vectors of rows, some at a time: one program for any number of rows, and little memory."""
+    vectors = np.empty((len(ids), len(thetas)), np.float32)
+    for start in range(0, len(ids), TOGETHER):
+        some = ids[start : start + TOGETHER]
+        padded = np.pad(some, (0, TOGETHER - len(some)), mode="edge")
+        found = np.asarray(_centred_likelihoods(model, thetas, source.take(padded), beta))
+        vectors[start : start + len(some)] = found[: len(some)]
+    return vectors
 
 
-def _telling(vectors: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n s"]:
-    """Return the vectors with those of rows that say next to nothing made zero, so that they are never taken."""
+def _silence(vectors: Float[np.ndarray, "n s"]) -> None:
+    """Make the vectors of rows that say next to nothing zero, so that they are never taken."""
     length = np.linalg.norm(vectors, axis=1)
-    typical = np.sqrt(np.mean(length**2))
-    return np.where((length >= SHORTEST * typical)[:, None], vectors, np.float32(0))
+    vectors[length < SHORTEST * np.sqrt(np.mean(length**2))] = 0
 
 
 _factorise = jax.jit(factorise)

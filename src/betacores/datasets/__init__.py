@@ -1,5 +1,18 @@
-"""Data sets for the experiments, the demonstration and the tests."""
+"""Data sets for the experiments, the demonstration and the tests: simulated ones, real ones, and ways to dirty them."""
 
+from betacores.datasets.contamination import SCHEMES, contaminate
+from betacores.datasets.paper import (
+    Split,
+    adult,
+    bike_sharing,
+    boston_housing,
+    california_housing,
+    covtype,
+    hospital_readmissions,
+    phishing,
+    songs,
+    webspam,
+)
 from betacores.datasets.simulated import (
     GAUSSIAN_OUTLIERS,
     Dirty,
@@ -13,11 +26,23 @@ from betacores.datasets.simulated import (
 
 __all__ = [
     "GAUSSIAN_OUTLIERS",
+    "SCHEMES",
     "Dirty",
+    "Split",
+    "adult",
+    "bike_sharing",
+    "boston_housing",
+    "california_housing",
+    "contaminate",
     "contaminated_gaussian",
     "contaminated_logistic",
     "corrupted_logistic",
+    "covtype",
     "flipped_logistic",
     "gaussian_with",
+    "hospital_readmissions",
+    "phishing",
     "shifted_linear",
+    "songs",
+    "webspam",
 ]

@@ -66,6 +66,14 @@ def collect(source: Source, function: Callable[[Rows], Float[Array, " n"]]) -> F
     return np.concatenate([np.asarray(function(rows))[:length] for rows, _, length in source.blocks()])
 
 
+def by_chunks(function: Callable[[Array], Array], values: Float[Array, "n columns"]) -> Float[Array, " n"]:
+    """Return `function(values)`, one number a row, computed in pieces that fit a processor's cache."""
+    count = values.shape[0]
+    if count <= CHUNK_ROWS or count % CHUNK_ROWS:
+        return function(values)
+    return jax.lax.map(function, values.reshape(count // CHUNK_ROWS, CHUNK_ROWS, -1)).reshape(count)
+
+
 def over_chunks(function: Callable[[Rows, Array], Any], rows: Rows, weights: Array) -> Any:
     """Return `function(rows, weights)`, a sum over rows, of a block cut into pieces that fit a processor's cache."""
     count = weights.shape[0]

@@ -1,0 +1,29 @@
+"""Pages under docs/results are what their commands make of the numbers stored beside them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from betacores.experiments import gaussian, pursuit
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+
+
+@pytest.mark.parametrize(("name", "experiment"), [("gaussian", gaussian), ("pursuit", pursuit)])
+def test_stored_runs_make_the_stored_page(name, experiment, tmp_path):
+    shutil.copytree(RESULTS / name, tmp_path / name)
+    (tmp_path / name / "README.md").unlink()
+    stored = {file.name: file.read_bytes() for file in (RESULTS / name).glob("*.jsonl")}
+    experiment.reproduce(tmp_path / name)
+    # Nothing had to be computed again, so the stored runs are those of the default command.
+    assert {file.name: file.read_bytes() for file in (tmp_path / name).glob("*.jsonl")} == stored
+    for page in ("README.md", "table.csv"):
+        if (RESULTS / name / page).exists():
+            assert (tmp_path / name / page).read_text() == (RESULTS / name / page).read_text()
+
+
+def test_aims_of_pursuit_are_reached():
+    page = (RESULTS / "pursuit" / "README.md").read_text(encoding="utf-8")
+    assert page.count(": reached, ") >= 10
+    assert "not reached" not in page
