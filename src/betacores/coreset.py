@@ -19,6 +19,7 @@ from betacores.models import Model
 from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Posterior
 from betacores.posteriors.weighted import weighted_posterior
+from betacores.precision import single_precision
 from betacores.scores import contamination_interval
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Coreset:
                 f"sampler: the {likelihood} posterior of {self.model.name!r} has no closed form; "
                 "use 'laplace' or 'nuts'."
             )
-        with jax.enable_x64(False):
+        with single_precision():
             key = jax.random.key(seed)
             rows = encode_rows(self.X, self.y, self.labels)
             diagnostics: dict[str, Any] = {}

@@ -15,6 +15,7 @@ from betacores.coreset import Coreset, Likelihood
 from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
+from betacores.precision import single_precision
 from betacores.preparation import Guarding, prepare
 from betacores.quality import kl_estimate
 from betacores.scores import contamination
@@ -117,8 +118,7 @@ def summarize(
         notes=list(problem.notes),
     )
     chosen_beta = construction.beta(problem.model, None if beta == "auto" else beta)
-    # Every computation is in single precision, whatever the caller has set JAX to.
-    with jax.enable_x64(False):
+    with single_precision():
         return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress)
 
 
