@@ -120,13 +120,10 @@ def _some(eligible: np.ndarray) -> tuple[np.ndarray | None, tuple[str, ...]]:
     return None, ("No row passes the screen, so none was applied: the model fits no row well.",)
 
 
+# What pursuit itself takes has its defaults there; the reader is an argument of `summarize`.
 PURSUIT_DEFAULTS: dict[str, Any] = {
-    "draws": 500,
-    "candidates": 5000,
+    **{name: value for name, value in Settings()._asdict().items() if name != "readout"},
     "screen": 0.05,
-    "tolerance": 0.1,
-    "exchanges": 0,
-    "polish": 0,
     "init": None,
 }
 

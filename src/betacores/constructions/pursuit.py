@@ -38,7 +38,6 @@ from betacores.target import Target
 
 # The most rows kept when the number is left open.
 MOST_ROWS = 500
-DRAWS = 500
 # A KL divergence over the draws that needs no further row.
 NEGLIGIBLE = 1e-3
 # Rows whose vectors are shorter than this share of the typical length say next to nothing, and would need enormous
@@ -52,7 +51,7 @@ class Settings(NamedTuple):
     """How pursuit goes about it; see `pursuit`."""
 
     readout: str = "classical"
-    draws: int = DRAWS
+    draws: int = 500
     candidates: int = 5000
     tolerance: float = 0.1
     exchanges: int = 0
