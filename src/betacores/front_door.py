@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
+from betacores.constructions.path import Path
 from betacores.coreset import Coreset, Likelihood
 from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
@@ -56,10 +57,13 @@ def summarize(
         below ``tolerance`` (0.1), at most 500; the other methods keep 100.
     beta
         Robustness: 0 trusts every row, larger values let go of rows the model finds unlikely. By default the value
-        with the smallest estimated error on a grid; see `betacores.tuning`.
+        with the smallest estimated error on a grid, see `betacores.tuning`, for pursuit and beta-cores, and 0 for the
+        other methods, which were published without it.
     method
         ``"pursuit"`` (sparse regression on the β-posterior), ``"beta-cores"`` (Algorithm 1 of the β-Cores paper),
-        ``"sparse-vi"`` (the same with β = 0) or ``"uniform"``.
+        ``"sparse-vi"`` (the same with β = 0), ``"psvi"`` (points that are moved, so that they are rows no longer),
+        ``"quasi-newton"`` (a uniform subset with optimised weights), ``"giga"``, ``"frank-wolfe"`` and
+        ``"importance"`` (Hilbert coresets), or ``"uniform"``. Each is a module of `betacores.constructions`.
     readout
         Who will read the coreset: ``"classical"``, any tool with the ordinary likelihood, or ``"beta"``, this package
         with the β-likelihood. Pursuit builds for that reader. The published methods build with the β-likelihood
@@ -78,7 +82,8 @@ def summarize(
         Of the method. For ``"pursuit"``: ``draws``, ``candidates``, ``screen``, ``tolerance``, ``exchanges``,
         ``polish`` and ``init``; see `betacores.constructions.pursuit`. For ``"beta-cores"`` and ``"sparse-vi"``:
         ``draws``, ``steps``, ``batch_select``, ``batch_optimise``, ``learning_rate``, ``optimiser``,
-        ``sampler_target`` and ``screen``; see `betacores.constructions.incremental`.
+        ``sampler_target`` and ``screen``; see `betacores.constructions.incremental`. The other methods' modules list
+        theirs.
 
     Returns
     -------
@@ -160,9 +165,9 @@ def _summarize(
     started = time.perf_counter()
     read_beta = prepared.beta if asked["readout"] == "beta" else 0.0
     fresh = target_of(model, source, found, prepared.beta, keys[3])
-    estimate = kl_estimate(
-        model, fresh, source.take(path.indices[kept]), path.weights[-1][kept], keys[4], read_beta=read_beta
-    )
+    rows = source.take(path.indices) if path.points is None else path.points
+    rows = jax.tree.map(lambda values: values[kept], rows)
+    estimate = kl_estimate(model, fresh, rows, path.weights[-1][kept], keys[4], read_beta=read_beta)
     # Cells far beyond what single precision can weigh against each other leave no estimate.
     info.kl_estimate = estimate if np.isfinite(estimate).all() else None
     info.timings["quality"] = time.perf_counter() - started
@@ -174,11 +179,12 @@ def _summarize(
         )
     if info.warnings:
         warnings.warn(" ".join(info.warnings), stacklevel=3)
+    x, y = _kept_rows(problem, path)
     whole = Coreset(
         indices=path.indices,
         weights=path.weights[-1],
-        X=problem.x[path.indices],
-        y=None if problem.y is None else problem.y[path.indices],
+        X=x,
+        y=y,
         scores=prepared.scores,
         covariate_scores=prepared.trust,
         contamination=contamination(prepared.scores, prepared.trust),
@@ -189,7 +195,17 @@ def _summarize(
         columns=source.columns,
         labels=problem.labels,
         path=path,
-        path_X=problem.x[path.indices],
-        path_y=None if problem.y is None else problem.y[path.indices],
+        path_X=x,
+        path_y=y,
     )
     return whole.at(len(path.weights))
+
+
+def _kept_rows(problem: Problem, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the rows of a path as they were given, or the points that the construction put in their place."""
+    x, y = problem.x[path.indices], None if problem.y is None else problem.y[path.indices]
+    if path.points is None:
+        return x, y
+    moved = np.asarray(path.points.x, np.float64)
+    # Labels are not moved, and come back as they were given.
+    return moved, y if y is None or problem.labels is not None else np.asarray(path.points.y, np.float64)

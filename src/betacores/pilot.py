@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
@@ -28,6 +30,7 @@ from betacores.divergence import has_power_integral
 from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
+from betacores.posteriors.gaussian import Gaussian, factorise
 from betacores.sampling import sample_rows
 from betacores.scores import default_score_beta, row_scores
 from betacores.sources import ArraySource, Source
@@ -143,6 +146,15 @@ def polished(model: Model, source: Source, found: Found, beta: float) -> Pilot:
 def curvature(model: Model, found: Pilot) -> Float[np.ndarray, "p p"]:
     """Return the negative Hessian of the log-posterior over all rows at the mode."""
     return -(found.likelihood.hessian + priors_at(model, found.looked_at[None]).hessian[0])
+
+
+def approximation(model: Model, found: Pilot) -> Gaussian:
+    """Return the Laplace approximation of the β-posterior over all rows."""
+    factor, _ = _factorise(jnp.asarray(curvature(model, found), jnp.float32), jnp.float32(1e-6))
+    return Gaussian(jnp.asarray(found.theta, jnp.float32), factor)
+
+
+_factorise = jax.jit(factorise)
 
 
 def _log_posteriors(model: Model, fit: GridFit) -> Float[np.ndarray, " k"]:

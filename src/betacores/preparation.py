@@ -74,7 +74,7 @@ def prepare(
     trusted = _timed(info, "guard", lambda: _trust(problem, guard, guard_key, info))
     if trusted is not None:
         source = source.weighted(trusted)
-    model = _timed(info, "noise", lambda: _settled(model, source, noise_key, info))
+    model = _timed(info, "noise", lambda: settled(model, source, noise_key, info))
     tuning = None
     if beta is None:
         wanted = (score_beta or default_score_beta(model, len(source.columns)),) if has_power_integral(model) else ()
@@ -158,7 +158,7 @@ def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
     return trusted.astype(np.float32)
 
 
-def _settled(model: Model, source: ArraySource, key: PRNGKeyArray, info: Info) -> Model:
+def settled(model: Model, source: ArraySource, key: PRNGKeyArray, info: Info) -> Model:
     """Return the model with what it leaves to the data estimated."""
     if not (isinstance(model, LinearRegression) and model.noise == "auto"):
         return model

@@ -10,16 +10,22 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from betacores.divergence import Beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.sources import Source, reduce
 
+# Rows whose vectors are computed together.
+TOGETHER = 2048
+
 
 def vectors(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Beta) -> Float[Array, "n s"]:
     """Return the centred vectors of rows."""
     return centred(likelihoods(model, thetas, rows, beta))
+
+
+_vectors = jax.jit(vectors)
 
 
 def centred(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
@@ -39,6 +45,18 @@ def anchored(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
     A row that is the same under every draw becomes exactly zero.
     """
     return values - values[:, :1]
+
+
+def row_vectors(
+    model: Model, thetas: Float[Array, "s p"], source: Source, ids: Int[np.ndarray, " n"], beta: Beta
+) -> Float[np.ndarray, "n s"]:
+    """Return the centred vectors of rows, some at a time: one program for any number of rows, and little memory."""
+    found = np.empty((len(ids), len(thetas)), np.float32)
+    for start in range(0, len(ids), TOGETHER):
+        some = ids[start : start + TOGETHER]
+        padded = np.pad(some, (0, TOGETHER - len(some)), mode="edge")
+        found[start : start + len(some)] = np.asarray(_vectors(model, thetas, source.take(padded), beta))[: len(some)]
+    return found
 
 
 def target_over(source: Source, model: Model, thetas: Float[Array, "s p"], beta: Beta) -> Float[np.ndarray, " s"]:

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from betacores.datasets.contamination import SCHEMES, contaminate, robust_location_scale
+from betacores.datasets.contamination import SCHEMES, contaminate
+from betacores.robust import robust_location_scale
 
 ROWS, COLUMNS = 400, 6
 rng = np.random.default_rng(7)

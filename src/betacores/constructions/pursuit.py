@@ -19,21 +19,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
 from betacores.constructions.path import Path
-from betacores.divergence import Beta, as_beta, likelihoods
-from betacores.models.base import Model, Rows
-from betacores.pilot import Pilot, curvature
-from betacores.posteriors.gaussian import Gaussian, factorise
+from betacores.divergence import Beta, as_beta
+from betacores.models.base import Model
+from betacores.pilot import Pilot, approximation
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
 from betacores.sampling import sample_of
 from betacores.sources import Source
-from betacores.tangent import centred
+from betacores.tangent import row_vectors
 from betacores.target import Target
 
 # The most rows kept when the number is left open.
@@ -43,8 +41,6 @@ NEGLIGIBLE = 1e-3
 # Rows whose vectors are shorter than this share of the typical length say next to nothing, and would need enormous
 # weights to say anything.
 SHORTEST = 0.03
-# Candidates whose vectors are computed together.
-TOGETHER = 2048
 
 
 class Settings(NamedTuple):
@@ -105,8 +101,7 @@ def pursuit(
     draw_key, held_key, candidate_key, polish_key, quality_key = jax.random.split(key, 5)
     largest = min(size or MOST_ROWS, source.row_count)
     draws = max(settings.draws, 2 * largest)
-    factor, _ = _factorise(jnp.asarray(curvature(model, found), jnp.float32), jnp.float32(1e-6))
-    around = Gaussian(jnp.asarray(found.theta, jnp.float32), factor)
+    around = approximation(model, found)
     thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws // 2)
     wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
 
@@ -118,9 +113,9 @@ def pursuit(
         ids = np.unique(np.concatenate([ids, kept]))
         first = np.searchsorted(ids, kept)
     read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
-    vectors = _vectors(model, thetas, source, ids, read_beta)
+    vectors = row_vectors(model, thetas, source, ids, read_beta)
     _silence(vectors)
-    held = HeldOut(held_wanted, lambda places: _vectors(model, held_out, source, ids[places], read_beta))
+    held = HeldOut(held_wanted, lambda places: row_vectors(model, held_out, source, ids[places], read_beta))
     if size is None:
         # Asked for after every step; else only at the end, for the few rows that were taken.
         held.learn(np.arange(len(ids)))
@@ -186,31 +181,10 @@ class HeldOut:
         return 0.5 * float(np.mean((self.wanted - step.weights @ vectors) ** 2))
 
 
-def _vectors(
-    model: Model, thetas: Array, source: Source, ids: Int[np.ndarray, " n"], beta: Beta
-) -> Float[np.ndarray, "n s"]:
-    """Return the centred vectors of rows, some at a time: one program for any number of rows, and little memory."""
-    vectors = np.empty((len(ids), len(thetas)), np.float32)
-    for start in range(0, len(ids), TOGETHER):
-        some = ids[start : start + TOGETHER]
-        padded = np.pad(some, (0, TOGETHER - len(some)), mode="edge")
-        found = np.asarray(_centred_likelihoods(model, thetas, source.take(padded), beta))
-        vectors[start : start + len(some)] = found[: len(some)]
-    return vectors
-
-
 def _silence(vectors: Float[np.ndarray, "n s"]) -> None:
     """Make the vectors of rows that say next to nothing zero, so that they are never taken."""
     length = np.linalg.norm(vectors, axis=1)
     vectors[length < SHORTEST * np.sqrt(np.mean(length**2))] = 0
-
-
-_factorise = jax.jit(factorise)
-
-
-@jax.jit
-def _centred_likelihoods(model: Model, thetas: Array, rows: Rows, beta: Beta) -> Float[Array, "n s"]:
-    return centred(likelihoods(model, thetas, rows, beta))
 
 
 def _polished(
@@ -228,7 +202,7 @@ def _polished(
     posterior, _ = weighted_posterior(model, source.take(chosen), step.weights, read_beta)
     thetas = posterior.draw(key, draws)
     wanted = target.over(thetas)
-    vectors = _vectors(model, thetas, source, chosen, read_beta)
+    vectors = row_vectors(model, thetas, source, chosen, read_beta)
     everything = np.arange(len(chosen))
     refitted = list(sparse_nonnegative(vectors, wanted - wanted.mean(), len(chosen), everything))
     return refitted[-1]._replace(places=step.places[refitted[-1].places]) if refitted else step

@@ -22,10 +22,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.datasets.simulated import Dirty
 from betacores.inputs import check_choice, check_number, check_seed, read_response, read_table
+from betacores.robust import robust_location_scale
 
 # How far off, in robust scales, far-off cells and shifted responses lie.
 FAR = 10.0
@@ -84,23 +84,6 @@ def contaminate(x: Any, y: Any = None, *, scheme: str, fraction: float, seed: in
     if count:
         outlier[SCHEMES[scheme](task)] = True
     return Dirty(table, response, outlier)
-
-
-def robust_location_scale(
-    x: Float[np.ndarray, "rows columns"],
-) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
-    """Return each column's median and robust scale.
-
-    The scale is 1.4826 times the median absolute deviation. Where more than half of the cells are equal that is zero,
-    and 1.2533 times the mean absolute deviation from the median takes its place; constant columns get scale 1. Both
-    factors make it the standard deviation of normal cells.
-    """
-    x = np.asarray(x, np.float64)
-    centre = np.median(x, 0)
-    away = np.abs(x - centre)
-    scale = 1.4826 * np.median(away, 0)
-    scale = np.where(scale > 0, scale, 1.2533 * away.mean(0))
-    return centre, np.where(scale > 0, scale, 1.0)
 
 
 def _paper(task: _Task) -> np.ndarray:

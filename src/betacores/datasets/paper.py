@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Shaped
 
-from betacores.datasets.contamination import robust_location_scale
 from betacores.datasets.files import arrays, column_names, read
 from betacores.inputs import check_choice, check_seed
+from betacores.robust import robust_location_scale
 
 PathLike = str | os.PathLike[str] | None
 PREPARATIONS = ("paper", "robust")

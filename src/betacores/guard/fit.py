@@ -72,8 +72,9 @@ def fit_guard(x: Float[np.ndarray, "rows columns"], seed: int = 0) -> Guard:
         if (blank.discrete == 0).any():
             together = _start(blank, u, everything, many)
             grouped = _fit(together, u[some], turns=FEW_ITERATIONS)
-            # Groups are gone into only where they promise to explain the rows better than anything without them.
-            if grouped[1] > max(fit[1] for fit in fits):
+            # Groups are gone into only where they promise to explain the rows better than other sound rows would. Not
+            # than damage: a group small and far off looks like that, until its rows are seen to belong together.
+            if grouped[1] > max(fit[1] for fit in fits[:2]):
                 grouped = _fit(together, u[some])
                 fits += [grouped, *_damaged_fits(together, grouped, u, some)]
     best = _best(fits)

@@ -31,8 +31,11 @@ class Gaussian(NamedTuple):
         return inverse.T @ inverse
 
 
-def factorise(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> tuple[Float[Array, "p p"], Bool[Array, ""]]:
-    """Factorise a precision matrix, lifting it to a positive definite one if need be.
+@jax.custom_batching.custom_vmap
+def factorise(
+    precision: Float[Array, "*k p p"], floor: Float[Array, "*k"]
+) -> tuple[Float[Array, "*k p p"], Bool[Array, "*k"]]:
+    """Factorise a precision matrix, or several, lifting it to a positive definite one if need be.
 
     Parameters
     ----------
@@ -49,23 +52,37 @@ def factorise(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> tuple[
         Whether eigenvalues had to be raised.
     """
     # Equal diagonals first: columns of very different scale would otherwise fail for want of digits alone.
-    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(precision), jnp.finfo(precision.dtype).tiny))
-    factor = scale[:, None] * jnp.linalg.cholesky(precision / scale / scale[:, None])
-    definite = jnp.all(jnp.isfinite(factor))
-    factor = jax.lax.cond(definite, lambda: factor, lambda: _lifted_factor(precision, floor))
-    return factor, ~definite
+    diagonal = jnp.diagonal(precision, axis1=-2, axis2=-1)
+    scale = jnp.sqrt(jnp.maximum(diagonal, jnp.finfo(precision.dtype).tiny))
+    factor = scale[..., None] * jnp.linalg.cholesky(precision / scale[..., None, :] / scale[..., None])
+    definite = jnp.all(jnp.isfinite(factor), axis=(-2, -1))
+
+    def lifted() -> Float[Array, "*k p p"]:
+        return jnp.where(definite[..., None, None], factor, _lifted_factor(precision, floor))
+
+    # Eigenvalues cost many times a Cholesky factor, and are rarely asked for.
+    return jax.lax.cond(jnp.all(definite), lambda: factor, lifted), ~definite
 
 
-def _lifted_factor(precision: Float[Array, "p p"], floor: Float[Array, ""]) -> Float[Array, "p p"]:
+@factorise.def_vmap
+def _factorise_many(axis_size, in_batched, precision, floor):
+    # A plain vmap would turn the condition into a choice between two factors, both computed for every matrix.
+    given = zip((precision, floor), in_batched, strict=True)
+    many = [a if batched else jnp.broadcast_to(a, (axis_size, *a.shape)) for a, batched in given]
+    return factorise(*many), (True, True)
+
+
+def _lifted_factor(precision: Float[Array, "*k p p"], floor: Float[Array, "*k"]) -> Float[Array, "*k p p"]:
     values, vectors = jnp.linalg.eigh(jnp.nan_to_num(precision, posinf=0.0, neginf=0.0))
     # A direction bent the wrong way keeps its sharpness, so that a Newton step along it keeps its length.
     sharpness = jnp.abs(values)
     # The small share of the largest eigenvalue is what rounding can have taken away.
-    rounding = sharpness.max() * precision.shape[-1] * jnp.finfo(precision.dtype).eps
-    lifted = jnp.sqrt(jnp.maximum(sharpness, jnp.maximum(floor, rounding)))
+    rounding = sharpness.max(-1) * precision.shape[-1] * jnp.finfo(precision.dtype).eps
+    lifted = jnp.sqrt(jnp.maximum(sharpness, jnp.maximum(floor, rounding)[..., None]))
     # QR of the square root gives the triangular factor without squaring the condition number.
-    upper = jnp.linalg.qr(lifted[:, None] * vectors.T, mode="r")
-    return upper.T * jnp.where(jnp.diagonal(upper) < 0, -1.0, 1.0)
+    upper = jnp.linalg.qr(lifted[..., None] * jnp.swapaxes(vectors, -1, -2), mode="r")
+    signs = jnp.where(jnp.diagonal(upper, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+    return jnp.swapaxes(upper, -1, -2) * signs[..., None, :]
 
 
 def gaussian_kl(

@@ -88,18 +88,21 @@ def laplace(
     def advance(state: _State) -> _State:
         theta = state.theta + state.newton.step
         at = look(theta)
-        better = accepts(state.at.value, at.value)
+        better = accepts(state.at.value, at.value, rounding)
         damping = next_damping(state.damping, better)
         theta, at = jax.tree.map(lambda new, old: jnp.where(better, new, old), (theta, at), (state.theta, state.at))
         return _State(theta, at, newton(model, theta, at, damping), damping, state.steps + 1)
 
+    # What every row's likelihood may be off by, times its weight: rows that fit well are many times smaller than that.
+    rounding = jnp.finfo(rows.x.dtype).eps * jnp.abs(weights).sum()
     at, undamped = look(start), jnp.zeros((), rows.x.dtype)
     first = _State(start, at, newton(model, start, at, undamped), undamped, jnp.zeros((), jnp.int32))
     last = jax.lax.while_loop(unfinished, advance, first)
-    converged = _settled(last, tolerance)
-    mean = jnp.where(converged, last.theta + last.newton.step, last.theta)
-    info = LaplaceInfo(converged, last.steps, last.newton.decrement, last.newton.lifted)
-    return Gaussian(mean, last.newton.factor), info
+    # A search that was given up may have ended with a damped step, whose factor is not the curvature.
+    final = jax.lax.cond(last.damping > 0, lambda: newton(model, last.theta, last.at, undamped), lambda: last.newton)
+    converged = final.decrement <= tolerance
+    mean = jnp.where(converged, last.theta + final.step, last.theta)
+    return Gaussian(mean, final.factor), LaplaceInfo(converged, last.steps, final.decrement, final.lifted)
 
 
 def _settled(state: _State, tolerance: float) -> Bool[Array, ""]:
@@ -118,9 +121,11 @@ def newton(model: Model, theta: Float[Array, " p"], at: Derivatives, damping: Fl
     return Newton(step, at.gradient @ step, factor, lifted)
 
 
-def accepts(value: Float[Array, ""], proposed: Float[Array, ""]) -> Bool[Array, ""]:
+def accepts(
+    value: Float[Array, ""], proposed: Float[Array, ""], rounding: Float[Array, ""] | float = 0.0
+) -> Bool[Array, ""]:
     """Tell whether a proposed log-posterior is no worse than the current one, up to rounding."""
-    slack = 8 * jnp.finfo(value.dtype).eps * jnp.abs(value)
+    slack = 8 * jnp.finfo(value.dtype).eps * jnp.abs(value) + rounding
     return jnp.isfinite(proposed) & (proposed >= value - slack)
 
 
