@@ -15,7 +15,7 @@ demo: $(VENV)/ready
 	$(RUN) -m betacores demo --out demo-output --force
 
 test: $(VENV)/ready lint
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses auto --dist loadfile
 
 test-slow: $(VENV)/ready
 	$(RUN) -m pytest -m slow
@@ -28,6 +28,7 @@ bench: $(VENV)/ready
 reproduce: $(VENV)/ready
 	$(RUN) -m betacores reproduce gaussian --out docs/results/gaussian
 	$(RUN) -m betacores reproduce pursuit --out docs/results/pursuit
+	$(RUN) -m betacores reproduce logistic --out docs/results/logistic
 
 lint: $(VENV)/ready
 	$(RUN) -m ruff check .

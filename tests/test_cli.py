@@ -1,5 +1,7 @@
 """The command line, run as a person runs it: in a process of its own."""
 
+import json
+import os
 import subprocess
 import sys
 import time
@@ -9,7 +11,7 @@ import pytest
 
 def betacores(*arguments: str, **options) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "betacores", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
 
 
 def test_help_is_quick_and_does_not_import_jax():
@@ -86,14 +88,40 @@ def test_quick_gaussian_experiment_writes_its_pages_and_resumes(tmp_path):
     assert betacores(*arguments).returncode == 0
     assert {file.name for file in out.iterdir()} == {"README.md", "table.csv", "kl.png", "points.png", "trials.jsonl"}
     trials = (out / "trials.jsonl").read_text()
-    assert len(trials.splitlines()) == 9
+    assert len(trials.splitlines()) == 12
     page = (out / "README.md").read_text()
     # A second run finds every trial done, runs none again and writes the same page; a lost trial comes back.
     started = time.perf_counter()
     assert betacores(*arguments).returncode == 0
     assert (out / "trials.jsonl").read_text() == trials
     assert (out / "README.md").read_text() == page
-    (out / "trials.jsonl").write_text("\n".join(trials.splitlines()[:8]) + "\n")
+    (out / "trials.jsonl").write_text("\n".join(trials.splitlines()[:11]) + "\n")
     assert betacores(*arguments).returncode == 0
-    assert len((out / "trials.jsonl").read_text().splitlines()) == 9
+    assert len((out / "trials.jsonl").read_text().splitlines()) == 12
     assert time.perf_counter() - started < 240
+
+
+@pytest.mark.skipif(not os.environ.get("BETACORES_DATA"), reason="real data: BETACORES_DATA is not set")
+def test_quick_logistic_experiment_runs_all_methods_on_real_data(tmp_path):
+    out = tmp_path / "logistic"
+    done = betacores("reproduce", "logistic", "--quick", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in out.iterdir()} == {"README.md", "table.csv", "accuracy.png", "runs.jsonl"}
+    page = (out / "README.md").read_text(encoding="utf-8")
+    for words in ("Phishing, F = 0.1", "quick run", "| pursuit |", "| quasi-newton |", "R-hat"):
+        assert words in page
+    runs = [json.loads(line)["result"]["methods"] for line in (out / "runs.jsonl").read_text().splitlines()]
+    assert len(runs) == 2
+    for run in runs:
+        assert len(run) == 9
+        assert run["pursuit"]["accuracy"][-1] > run["clean rows"]["accuracy"][0] - 0.02
+        assert all(0.4 < value < 1 for of in run.values() for value in of["accuracy"])
+
+
+def test_logistic_experiment_says_which_file_it_lacks(tmp_path):
+    missing = {**os.environ, "BETACORES_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    done = betacores("reproduce", "logistic", "--quick", "--out", str(tmp_path / "out"), env=missing)
+    assert done.returncode == 2
+    assert "phishing.parquet was not found" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -4,14 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from closed_forms import NOISE, exact_posterior, likelihood, source_of
 from scipy import optimize, special
 
 from betacores.grid import GridFit, _packed_derivatives, _plain_derivatives, grid_modes, priors_at
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
 from betacores.models.base import Model
-from betacores.sources import ArraySource
 
-NOISE = 0.7
 COUNT = 300
 BETAS = np.array([0.0, 0.1, 0.4, 1.0])
 MODELS = {"gaussian": GaussianMean(), "linear": LinearRegression(NOISE), "logistic": LogisticRegression()}
@@ -67,40 +66,6 @@ def table(name, count=COUNT, columns=3, seed=0, dirty=0.1):
     return x.astype(np.float32), y.astype(np.float32)
 
 
-def source_of(x, y, weights=None):
-    return ArraySource(x, y, weights=weights)
-
-
-def features(name, x):
-    x = np.asarray(x, np.float64)
-    return x if name == "gaussian" else np.column_stack([x, np.ones(len(x))])
-
-
-def likelihood(name, theta, x, y, beta):
-    """`f_n` of every row up to a constant, and its gradient: the equations, in double precision."""
-    z = features(name, x)
-    if name == "gaussian":
-        away, d = z - theta, z.shape[1]
-        square, slope = (away**2).sum(1), away
-    else:
-        eta, y, d = z @ theta, np.asarray(y, np.float64), 1
-    if name == "linear":
-        square, slope = ((y - eta) / NOISE) ** 2, ((y - eta) / NOISE**2)[:, None] * z
-    if name == "logistic":
-        p, own = special.expit(eta), special.expit(y * eta)
-        if beta == 0:
-            return np.log(own), (y * (1 - own))[:, None] * z
-        # Both labels' p^(1+β) by η: (1+β) (p^(1+β) q − q^(1+β) p).
-        value = np.expm1(beta * np.log(own)) / beta - (p ** (1 + beta) + (1 - p) ** (1 + beta)) / (1 + beta)
-        bend = own**beta * y * (1 - own) - (p ** (1 + beta) * (1 - p) - (1 - p) ** (1 + beta) * p)
-        return value, bend[:, None] * z
-    if beta == 0:
-        return -0.5 * square, slope
-    # p^β / c: the normalising constants cancel.
-    score = (1 + beta) ** (d / 2) * np.exp(-0.5 * beta * square)
-    return score / beta, score[:, None] * slope
-
-
 def reference(name, x, y, beta, start, weights=None):
     """Mode by BFGS from a start, and posterior standard deviations there."""
     weights = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
@@ -144,14 +109,7 @@ def test_every_lane_is_the_mode_that_scipy_finds(grid):
 
 def test_the_lane_of_beta_zero_is_the_classical_mode(grid):
     name, x, y, fit = grid
-    if name != "logistic":
-        z, noise = features(name, x), 1.0 if name == "gaussian" else NOISE
-        if name == "gaussian":
-            mode = z.sum(0) / (1 + len(z))
-        else:
-            mode = np.linalg.solve(np.eye(4) + z.T @ z / noise**2, z.T @ y.astype(float) / noise**2)
-    else:
-        mode, _ = reference(name, x, y, 0.0, np.zeros(4))
+    mode, _ = reference(name, x, y, 0.0, np.zeros(4)) if name == "logistic" else exact_posterior(x, y)
     np.testing.assert_allclose(fit.thetas[0], mode, atol=2e-4)
 
 

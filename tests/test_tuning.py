@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from closed_forms import likelihood, source_of
 from scipy import special
 
 from betacores import datasets
-from betacores.divergence import as_beta, likelihood
+from betacores.divergence import as_beta
+from betacores.divergence import likelihood as package_likelihood
 from betacores.grid import grid_modes
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
 from betacores.models.base import Model
-from betacores.sources import ArraySource
 from betacores.tuning import RESPONSE_GRID, Tuning, beta_grid, mean_products, mean_squared_error, tune
 
 KEY = jax.random.key(0)
@@ -46,30 +47,8 @@ class Endless(Classical):
         return 0.0 * theta.sum()
 
 
-def source_of(x, y=None, weights=None):
-    x = np.asarray(x, np.float32)
-    return ArraySource(x, None if y is None else np.asarray(y, np.float32), weights=weights)
-
-
-def gaussian_gradients(x, theta, beta):
-    """`∇f_n` of a Gaussian mean: the row's score times its distance."""
-    away = np.asarray(x, np.float64) - theta
-    score = (1 + beta) ** (x.shape[1] / 2) * np.exp(-0.5 * beta * (away**2).sum(1))
-    return score[:, None] * away
-
-
-def logistic_gradients(x, y, theta, beta):
-    """`∇f_n` by central differences of the equation in double precision."""
-    z = np.column_stack([np.asarray(x, np.float64), np.ones(len(x))])
-
-    def values(at):
-        eta = z @ at
-        own, p = special.expit(y * eta), special.expit(eta)
-        if beta == 0:
-            return np.log(own)
-        return np.expm1(beta * np.log(own)) / beta - (p ** (1 + beta) + (1 - p) ** (1 + beta)) / (1 + beta)
-
-    return np.array([(values(theta + e) - values(theta - e)) / 2e-5 for e in 1e-5 * np.eye(len(theta))]).T
+def gradients_of(name, x, y, theta, beta):
+    return likelihood(name, np.asarray(theta, np.float64), x, y, beta)[1]
 
 
 def brute_force(thetas, curvatures, gradients, weights):
@@ -107,7 +86,7 @@ def small():
 
 def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small):
     x, weights, thetas, curvatures = small
-    gradients = [gaussian_gradients(x, theta, beta) for theta, beta in zip(thetas, BETAS, strict=True)]
+    gradients = [gradients_of("gaussian", x, None, theta, beta) for theta, beta in zip(thetas, BETAS, strict=True)]
     weighted = [g * weights[:, None] for g in gradients]
     products = np.array([[a.T @ b for b in weighted] for a in weighted])
     bias2, variance = mean_squared_error(thetas, curvatures, products)
@@ -121,7 +100,8 @@ def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small):
 def test_modes_no_farther_apart_than_chance_have_no_bias(small):
     x, weights, thetas, curvatures = small
     gradients = [
-        gaussian_gradients(x, theta, beta) * weights[:, None] for theta, beta in zip(thetas, BETAS, strict=True)
+        gradients_of("gaussian", x, None, theta, beta) * weights[:, None]
+        for theta, beta in zip(thetas, BETAS, strict=True)
     ]
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
     bias2, _ = mean_squared_error(np.tile(thetas[-1:], (4, 1)), curvatures, products)
@@ -131,7 +111,8 @@ def test_modes_no_farther_apart_than_chance_have_no_bias(small):
 def test_a_lane_bent_the_wrong_way_has_no_estimate_and_spoils_no_other(small):
     x, weights, thetas, curvatures = small
     gradients = [
-        gaussian_gradients(x, theta, beta) * weights[:, None] for theta, beta in zip(thetas, BETAS, strict=True)
+        gradients_of("gaussian", x, None, theta, beta) * weights[:, None]
+        for theta, beta in zip(thetas, BETAS, strict=True)
     ]
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
     bent = curvatures.copy()
@@ -162,11 +143,7 @@ def test_mean_products_are_those_of_a_loop_over_rows(kind):
     found = mean_products(model, source_of(x, y, weights), thetas, BETAS)
     for a, first in enumerate(BETAS):
         for b, second in enumerate(BETAS):
-            if kind == "gaussian":
-                one, other = gaussian_gradients(x, thetas[a], first), gaussian_gradients(x, thetas[b], second)
-            else:
-                one = logistic_gradients(x, y, thetas[a].astype(float), first)
-                other = logistic_gradients(x, y, thetas[b].astype(float), second)
+            one, other = gradients_of(kind, x, y, thetas[a], first), gradients_of(kind, x, y, thetas[b], second)
             total = sum(float(w) ** 2 * np.outer(u, v) for w, u, v in zip(weights, one, other, strict=True))
             np.testing.assert_allclose(found[a, b], total / 90, rtol=1e-4, atol=1e-5)
 
@@ -177,7 +154,7 @@ def test_mean_products_of_many_rows_are_taken_from_some_of_them(monkeypatch):
     x = np.random.default_rng(2).normal(size=(5000, 2)).astype(np.float32)
     thetas = np.zeros((2, 2), np.float32)
     found = mean_products(GaussianMean(), source_of(x), thetas, np.array([0.0, 0.3]))
-    gradients = [gaussian_gradients(x, np.zeros(2), beta) for beta in (0.0, 0.3)]
+    gradients = [gradients_of("gaussian", x, None, np.zeros(2), beta) for beta in (0.0, 0.3)]
     everything = np.array([[a.T @ b / 5000 for b in gradients] for a in gradients])
     np.testing.assert_allclose(found, everything, atol=0.15)
     assert np.abs(found - everything).max() > 1e-4
@@ -369,14 +346,14 @@ def test_a_sample_of_a_sixth_gives_the_logistic_modes_over_all_rows(monkeypatch)
     assert distances_to_modes(model, source, found).max() < 0.2
 
 
-def test_gradients_of_this_page_are_those_of_the_package():
-    """The references above say the same as the package's likelihood differentiated by JAX."""
+def test_the_gradients_used_here_are_those_of_the_package():
+    """The equations in `closed_forms` say the same as the package's likelihood differentiated by JAX."""
     rng = np.random.default_rng(7)
     x, y, theta = rng.normal(size=(6, 2)), rng.choice([-1.0, 1.0], 6), rng.normal(size=3)
-    each = jax.vmap(jax.grad(likelihood, argnums=1), (None, None, 0, None))
+    each = jax.vmap(jax.grad(package_likelihood, argnums=1), (None, None, 0, None))
     for beta in BETAS:
         rows = Rows(jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32))
         found = each(LogisticRegression(), jnp.asarray(theta, jnp.float32), rows, as_beta(beta))
-        np.testing.assert_allclose(found, logistic_gradients(x, y, theta, beta), atol=1e-4)
+        np.testing.assert_allclose(found, gradients_of("logistic", x, y, theta, beta), atol=1e-4)
         found = each(GaussianMean(), jnp.asarray(theta[:2], jnp.float32), Rows(rows.x), as_beta(beta))
-        np.testing.assert_allclose(found, gaussian_gradients(x, theta[:2], beta), atol=1e-4)
+        np.testing.assert_allclose(found, gradients_of("gaussian", x, None, theta[:2], beta), atol=1e-4)

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from betacores import datasets, models
+    from betacores.comparison import compare
     from betacores.coreset import Coreset
     from betacores.front_door import summarize
     from betacores.storage import load
 
 __version__ = "0.1.0"
 
-__all__ = ["Coreset", "__version__", "datasets", "load", "models", "summarize"]
+__all__ = ["Coreset", "__version__", "compare", "datasets", "load", "models", "summarize"]
 
-_HOMES = {"Coreset": "betacores.coreset", "load": "betacores.storage", "summarize": "betacores.front_door"}
+_HOMES = {
+    "Coreset": "betacores.coreset",
+    "compare": "betacores.comparison",
+    "load": "betacores.storage",
+    "summarize": "betacores.front_door",
+}
 
 
 def __getattr__(name: str) -> Any:

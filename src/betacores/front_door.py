@@ -90,17 +90,8 @@ def summarize(
     Coreset
         The rows, their weights, a score for every input row, and how they came about.
     """
-    construction = METHODS[check_choice("method", method, METHODS)]
-    if size != "auto":
-        check_number("size", size, at_least=1, whole=True)
-    check_seed(seed)
-    if beta != "auto":
-        check_number("beta", beta, at_least=0, below=LARGEST_BETA)
-    if score_beta is not None:
-        check_number("score_beta", score_beta, above=0, below=LARGEST_BETA)
-    check_choice("readout", readout, ("classical", "beta"))
-    guard = _checked_guard(guard, method, construction)
-    settings = construction.check(settings)
+    construction, settings = check_arguments(method, size, beta, readout, guard, score_beta, seed, **settings)
+    guard = guard if construction.guarded else None
     problem = read_problem(data, y, model)
     rows = problem.source.row_count
     if size != "auto" and size > rows:
@@ -127,13 +118,31 @@ def summarize(
         return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress)
 
 
-def _checked_guard(guard: Guarding, method: str, construction: Construction) -> Guarding:
-    if guard is None or callable(guard):
-        if guard is not None and not construction.guarded:
-            raise ValueError(f"guard: the method {method!r} takes rows as they are; use method='pursuit'.")
-        return guard
-    check_choice("guard", guard, ("auto",))
-    return guard if construction.guarded else None
+def check_arguments(
+    method: str = "pursuit",
+    size: Any = "auto",
+    beta: Any = "auto",
+    readout: Any = "classical",
+    guard: Any = "auto",
+    score_beta: Any = None,
+    seed: Any = 0,
+    **settings: Any,
+) -> tuple[Construction, dict[str, Any]]:
+    """Check what does not depend on the rows; return the construction and all its settings."""
+    construction = METHODS[check_choice("method", method, METHODS)]
+    if size != "auto":
+        check_number("size", size, at_least=1, whole=True)
+    check_seed(seed)
+    if beta != "auto":
+        check_number("beta", beta, at_least=0, below=LARGEST_BETA)
+    if score_beta is not None:
+        check_number("score_beta", score_beta, above=0, below=LARGEST_BETA)
+    check_choice("readout", readout, ("classical", "beta"))
+    if callable(guard) and not construction.guarded:
+        raise ValueError(f"guard: the method {method!r} takes rows as they are; use method='pursuit'.")
+    if not (guard is None or callable(guard)):
+        check_choice("guard", guard, ("auto",))
+    return construction, construction.check(settings)
 
 
 def _summarize(

@@ -7,12 +7,13 @@ estimated, from a sample of B rows:
     t(θ) ≈ t(θ̂) + g·δ + δᵀHδ/2 + (N/B) Σ_b w_b [f_b(θ) − f_b(θ̂) − g_b·δ − δᵀH_bδ/2],      δ = θ − θ̂.
 
 Draws lie within `1/√N` of the mode, where the remainder is of order `N · N^(−3/2)` and its sampling error of order
-`1/√(N B)`: no more than rounding.
+`1/√(N B)`: no more than rounding. Far from the mode, where no quadratic is to be trusted, the correction stays what it
+is at a distance of thirty standard deviations in that direction, and the rest is the sample's word.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -21,7 +22,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from betacores.divergence import Beta, as_beta
 from betacores.grid import grid_modes
 from betacores.models.base import Model
-from betacores.pilot import Pilot
+from betacores.pilot import Pilot, curvature
 from betacores.posteriors.derivatives import Derivatives
 from betacores.sampling import sample_rows
 from betacores.sources import ArraySource, Source
@@ -30,6 +31,8 @@ from betacores.tangent import target_over
 # So many rows are summed directly.
 DIRECT_ROWS = 16_384
 REMAINDER_ROWS = 2048
+# How far the quadratic is trusted, in root mean squared standard deviations of the posterior.
+REACH = 30.0
 
 
 class Target(NamedTuple):
@@ -40,6 +43,7 @@ class Target(NamedTuple):
     beta: Beta
     centre: Float[np.ndarray, " p"]
     rest: Derivatives | None
+    precision: Any = None  # (p, p), with `rest`
 
     def over(self, thetas: Float[Array, "s p"]) -> Float[np.ndarray, " s"]:
         """Return the target at draws, less its value at the first."""
@@ -47,9 +51,13 @@ class Target(NamedTuple):
         if self.rest is None:
             return total
         # The sample's own sum, scaled, has another quadratic part than the sum over all rows: put that right.
-        away = np.asarray(thetas, np.float64) - self.centre
+        away = self._within_reach(np.asarray(thetas, np.float64) - self.centre)
         correction = away @ self.rest.gradient + 0.5 * np.einsum("sp,pq,sq->s", away, self.rest.hessian, away)
         return total + correction - correction[0]
+
+    def _within_reach(self, away: Float[np.ndarray, "s p"]) -> Float[np.ndarray, "s p"]:
+        squared = np.einsum("sp,pq,sq->s", away, self.precision, away) / away.shape[1]
+        return away * np.minimum(1.0, REACH / np.sqrt(np.maximum(squared, 1e-12)))[:, None]
 
 
 def direct_target(model: Model, source: Source, beta: float) -> Target:
@@ -87,4 +95,5 @@ def target_of(
         as_beta(beta),
         found.looked_at.astype(np.float64),
         jax.tree.map(np.asarray, rest),
+        curvature(model, found),
     )

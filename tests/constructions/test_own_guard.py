@@ -2,51 +2,16 @@
 
 import numpy as np
 import pytest
+from closed_forms import NOISE, exact_kl, linear_table
 
 import betacores as bc
 from betacores.models import LinearRegression
-
-NOISE = 0.7
-
-
-def gaussian_divergence(mean, precision, other_mean, other_precision):
-    """KL divergence between Gaussians given by mean and precision, in double precision."""
-    away = mean - other_mean
-    _, log_own = np.linalg.slogdet(precision)
-    _, log_other = np.linalg.slogdet(other_precision)
-    return 0.5 * (
-        np.trace(np.linalg.solve(precision, other_precision))
-        + away @ other_precision @ away
-        - len(mean)
-        + log_own
-        - log_other
-    )
-
-
-def linear_posterior(x, y, weights):
-    """Mean and precision of the weighted classical posterior, standard normal prior, intercept last."""
-    z = np.column_stack([np.asarray(x, np.float32).astype(float), np.ones(len(x))])
-    precision = np.eye(z.shape[1]) + (z.T * weights) @ z / NOISE**2
-    return np.linalg.solve(precision, z.T @ (weights * np.asarray(y, np.float32).astype(float)) / NOISE**2), precision
-
-
-def exact_kl(coreset, x, y, trust):
-    """Divergence from the coreset's classical posterior to that of all rows with trust as weights, in closed form."""
-    return gaussian_divergence(
-        *linear_posterior(coreset.X, coreset.y, coreset.weights), *linear_posterior(x, y, np.asarray(trust, float))
-    )
-
-
-def linear_table(seed, count=1500, columns=3):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(count, columns))
-    return x, x @ np.linspace(1, -1, columns) + 0.3 + NOISE * rng.normal(size=count)
 
 
 @pytest.fixture(scope="module")
 def leverage():
     """Rows far out in x, with a response on another line."""
-    x, y = linear_table(3)
+    x, y = linear_table(3, 1500, 3)
     far = np.arange(len(x)) % 10 == 0
     x[far, 0] += 30.0
     return x, y, far
@@ -77,7 +42,7 @@ def test_without_the_guard_the_far_rows_do_count(leverage):
 
 
 def test_half_trust_in_every_row_is_a_posterior_of_half_the_rows():
-    x, y = linear_table(4)
+    x, y = linear_table(4, 1500, 3)
     settings = {"model": LinearRegression(NOISE), "beta": 0.0, "size": 25}
     coreset = bc.summarize(x, y, guard=lambda x: np.full(len(x), 0.5), **settings)
     assert exact_kl(coreset, x, y, np.full(len(x), 0.5)) < 0.1
@@ -85,7 +50,7 @@ def test_half_trust_in_every_row_is_a_posterior_of_half_the_rows():
 
 def test_the_guard_sees_the_table_as_given():
     seen = []
-    x, y = linear_table(4)
+    x, y = linear_table(4, 1500, 3)
     settings = {"model": LinearRegression(NOISE), "beta": 0.0, "size": 5}
     bc.summarize(x, y, guard=lambda x: seen.append(x) or np.ones(len(x), bool), **settings)
     assert len(seen) == 1
@@ -102,7 +67,7 @@ def test_models_of_whole_rows_are_served_as_well():
 
 
 def test_rows_of_no_trust_are_not_chosen_without_a_screen_either():
-    x, y = linear_table(5)
+    x, y = linear_table(5, 1500, 3)
     untrusted = np.arange(len(x)) % 2 == 0
     coreset = bc.summarize(x, y, model=LinearRegression(NOISE), beta=0.0, size=25, screen=0, guard=lambda _: ~untrusted)
     assert not untrusted[coreset.indices].any()
@@ -110,7 +75,7 @@ def test_rows_of_no_trust_are_not_chosen_without_a_screen_either():
 
 @pytest.mark.filterwarnings("ignore:No row passes the screen")
 def test_rows_of_no_trust_are_not_chosen_when_no_row_has_much():
-    x, y = linear_table(5)
+    x, y = linear_table(5, 1500, 3)
     some = np.arange(len(x)) % 2 == 0
     coreset = bc.summarize(x, y, model=LinearRegression(NOISE), beta=0.0, size=25, guard=lambda _: 0.3 * some)
     assert some[coreset.indices].all()

@@ -2,52 +2,10 @@
 
 import numpy as np
 import pytest
+from closed_forms import NOISE, exact_kl, linear_table
 
 import betacores as bc
 from betacores.models import LinearRegression
-
-NOISE = 0.7
-
-
-def gaussian_divergence(mean, precision, other_mean, other_precision):
-    """KL divergence between Gaussians given by mean and precision, in double precision."""
-    away = mean - other_mean
-    _, log_own = np.linalg.slogdet(precision)
-    _, log_other = np.linalg.slogdet(other_precision)
-    return 0.5 * (
-        np.trace(np.linalg.solve(precision, other_precision))
-        + away @ other_precision @ away
-        - len(mean)
-        + log_own
-        - log_other
-    )
-
-
-def linear_posterior(x, y, weights):
-    """Mean and precision of the weighted classical posterior, standard normal prior, intercept last."""
-    z = np.column_stack([np.asarray(x, np.float32).astype(float), np.ones(len(x))])
-    precision = np.eye(z.shape[1]) + (z.T * weights) @ z / NOISE**2
-    return np.linalg.solve(precision, z.T @ (weights * np.asarray(y, np.float32).astype(float)) / NOISE**2), precision
-
-
-def gaussian_posterior(x, weights):
-    x = np.asarray(x, np.float32).astype(float)
-    precision = 1 + weights.sum()
-    return weights @ x / precision, precision * np.eye(x.shape[1])
-
-
-def exact_kl(coreset, x, y=None):
-    """Divergence from the coreset's classical posterior to that of all rows, in closed form."""
-    ones = np.ones(len(x))
-    if y is None:
-        return gaussian_divergence(*gaussian_posterior(coreset.X, coreset.weights), *gaussian_posterior(x, ones))
-    return gaussian_divergence(*linear_posterior(coreset.X, coreset.y, coreset.weights), *linear_posterior(x, y, ones))
-
-
-def linear_table(seed, count=800, columns=2):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(count, columns))
-    return x, x @ np.linspace(1, -1, columns) + 0.3 + NOISE * rng.normal(size=count)
 
 
 @pytest.fixture(scope="module", params=["gaussian", "linear"])
@@ -55,7 +13,7 @@ def open_sizes(request):
     if request.param == "gaussian":
         x, y, model = bc.datasets.contaminated_gaussian(1, 0.1, rows=800, columns=5).x, None, "gaussian-mean"
     else:
-        (x, y), model = linear_table(1), LinearRegression(NOISE)
+        (x, y), model = linear_table(1, 800, 2), LinearRegression(NOISE)
     tolerances = (2.0, 0.1, 0.01)
     return {
         t: bc.summarize(x, y, model=model, beta=0.02 if y is None else 0.0, size="auto", tolerance=t, guard=None)
@@ -114,7 +72,7 @@ def test_the_estimated_divergence_is_the_exact_one_for_a_gaussian_mean():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_estimated_divergence_is_the_exact_one_for_linear_regression(seed):
-    x, y = linear_table(seed)
+    x, y = linear_table(seed, 800, 2)
     settings = {"model": LinearRegression(NOISE), "guard": None, "beta": 0.0, "seed": seed}
     coreset = bc.summarize(x, y, size=6, candidates=40, **settings)
     truth, estimate = exact_kl(coreset, x, y), coreset.info.kl_estimate
@@ -125,7 +83,7 @@ def test_the_estimated_divergence_is_the_exact_one_for_linear_regression(seed):
 
 @pytest.mark.parametrize("option", [{"exchanges": 20}, {"polish": 2}], ids=str)
 def test_refinements_do_not_lower_the_quality_of_a_linear_coreset(option):
-    x, y = linear_table(2)
+    x, y = linear_table(2, 800, 2)
     settings = {"model": LinearRegression(NOISE), "guard": None, "beta": 0.0, "size": 6}
     plain, better = bc.summarize(x, y, **settings), bc.summarize(x, y, **settings, **option)
     assert exact_kl(better, x, y) < 1.2 * exact_kl(plain, x, y) + 0.05

@@ -1,16 +1,19 @@
-"""The posteriors that coresets are held against: classical inference from all rows, or from the clean ones."""
+"""Classical inference from rows with weights: what coresets are held against, and the short way to measure one."""
 
 from __future__ import annotations
 
 import jax
 import numpy as np
-from jaxtyping import Bool, PRNGKeyArray
+from jaxtyping import Bool, Float, PRNGKeyArray
 
+from betacores.evaluation.measures import measures
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import Model
+from betacores.models.base import Rows
 from betacores.pilot import approximation, pilot
 from betacores.posteriors.gaussian import Gaussian
+from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.preparation import settled
 
@@ -28,3 +31,13 @@ def reference_posterior(
     with single_precision():
         model = settled(problem.model, source, settle_key, Info({}))
         return model, approximation(model, pilot(model, source, 0.0, mode_key))
+
+
+def classical_measures(
+    model: Model, rows: Rows, weights: Float[np.ndarray, " m"], test: Rows, *, draws: int = 200
+) -> dict[str, float]:
+    """Return the measures of classical inference from weighted rows, by draws of its Gaussian approximation."""
+    with single_precision():
+        posterior, _ = weighted_posterior(model, rows, weights, None)
+        thetas = np.asarray(posterior.draw(jax.random.key(0), draws))
+    return {name: float(value[0]) for name, value in measures(model, thetas, test).items()}

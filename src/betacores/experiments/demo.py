@@ -6,17 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from betacores import __version__
 from betacores.coreset import Coreset
 from betacores.datasets import contaminated_logistic
+from betacores.evaluation import classical_measures
 from betacores.front_door import summarize
 from betacores.inputs import encode_rows
 from betacores.models import LogisticRegression
-from betacores.posteriors import laplace
 
 ROWS, FRACTION = 20_000, 0.06
 
@@ -79,12 +77,8 @@ def _accuracy(
 ) -> float:
     """Return the accuracy of classical logistic inference from weighted rows, averaged over posterior draws."""
     labels = np.unique(test_y)
-    rows, model = encode_rows(x, y, labels), LogisticRegression()
-    fit, _ = jax.jit(laplace)(model, rows, jnp.asarray(weights, jnp.float32))
-    thetas = fit.draw(jax.random.key(0), 200)
-    test = encode_rows(test_x, test_y, labels)
-    margins = np.asarray(model.features(test) @ thetas.T) * test.y[:, None]
-    return float((margins > 0).mean())
+    rows, test = encode_rows(x, y, labels), encode_rows(test_x, test_y, labels)
+    return classical_measures(LogisticRegression(), rows, weights, test)["accuracy"]
 
 
 def _draw(path: Path, x: np.ndarray, outlier: np.ndarray, coreset: Coreset) -> None:

@@ -13,8 +13,8 @@ from betacores.experiments.gaussian import FRACTIONS, METHODS, Run, posterior, q
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {"beta-cores": "#1b4f8a", "sparse-vi": "#c0504d", "uniform": "#6b9e4f"}
-NAMES = {"beta-cores": "β-Cores", "sparse-vi": "SparseVI", "uniform": "uniform"}
+COLOURS = {"beta-cores": "#1b4f8a", "sparse-vi": "#c0504d", "psvi": "#8e6bb8", "uniform": "#6b9e4f"}
+NAMES = {"beta-cores": "β-Cores", "sparse-vi": "SparseVI", "psvi": "PSVI", "uniform": "uniform"}
 
 
 def draw(out: Path, runs: list[Run], seed: int) -> list[Path]:
@@ -55,7 +55,7 @@ def _points(out: Path, runs: list[Run], seed: int) -> Path:
         clean = table.x[~table.outlier]
         for axis, m in zip(row, sizes, strict=True):
             axis.scatter(*(table.x[::5] @ plane).T, s=2, c="#c9ced6", linewidths=0)
-            for method in METHODS:
+            for method in [method for method in METHODS if first[fraction, method].snapshots]:
                 ids, weights = first[fraction, method].snapshots[m]
                 axis.scatter(*(table.x[ids] @ plane).T, s=9, c=COLOURS[method], linewidths=0, label=NAMES[method])
                 _ellipse(axis, *posterior(table.x[ids], np.array(weights)), plane, COLOURS[method])

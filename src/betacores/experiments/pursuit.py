@@ -153,18 +153,14 @@ def _exact(x: np.ndarray, y: np.ndarray | None, weights: np.ndarray, noise: floa
 
 def _predictions(x: np.ndarray, y: np.ndarray | None, weights: np.ndarray, test: Dirty) -> tuple[float, float]:
     """Return accuracy, averaged over posterior draws, and mean log predictive density of classical inference."""
-    import jax
-
+    from betacores.evaluation import classical_measures
     from betacores.inputs import encode_rows
     from betacores.models import LogisticRegression
-    from betacores.posteriors.weighted import weighted_posterior
 
     labels = np.array([0, 1])
-    posterior, _ = weighted_posterior(LogisticRegression(), encode_rows(x, y, labels), weights, None)
-    thetas = np.asarray(posterior.draw(jax.random.key(0), 200))
-    margins = np.column_stack([test.x, np.ones(len(test.x))]) @ thetas.T * np.where(test.y == 1, 1, -1)[:, None]
-    likelihood = 1 / (1 + np.exp(-margins))
-    return float((margins > 0).mean()), float(np.log(likelihood.mean(1)).mean())
+    rows, held = encode_rows(x, y, labels), encode_rows(test.x, test.y, labels)
+    found = classical_measures(LogisticRegression(), rows, weights, held)
+    return found["accuracy"], found["log_density"]
 
 
 def reproduce(

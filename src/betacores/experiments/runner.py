@@ -60,6 +60,12 @@ def run_all(
     return [{**task, **done[_name(task)]} for task in tasks]
 
 
+def unfinished(tasks: list[Task], store: Path) -> list[Task]:
+    """Return the tasks without a result in the store."""
+    done = _read(store)
+    return [task for task in tasks if _name(task) not in done]
+
+
 class _Call:
     """A function that returns its argument too; a class, since other processes must be able to rebuild it."""
 
