@@ -38,7 +38,8 @@ class Coreset:
     indices, weights
         Numbers of the chosen rows in the input, and their weights, all positive.
     X, y
-        The rows themselves, as given; ``y`` is None for models without response.
+        The rows themselves, as given; ``y`` is None for models without response. With ``method="psvi"`` they are points
+        that have moved away from rows, and ``indices`` the rows they started from.
     scores
         For every input row how much the model believes it: about 1 for clean rows, near 0 for outliers.
     covariate_scores
