@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from betacores.constructions.path import Path
 from betacores.divergence import as_beta
+from betacores.groups import Groups
 from betacores.info import Info
 from betacores.inputs import check_choice, check_number, check_seed, encode_rows
 from betacores.models import Model
@@ -54,6 +55,8 @@ class Coreset:
         Names of the columns, the two label values if the response is binary, and the number of rows summarised.
     path
         Rows in order of insertion and their weights after every outer iteration; see `at`.
+    grouping
+        Which group every input row belongs to, if groups were given; see `groups` and `group_table`.
     """
 
     indices: Int[np.ndarray, " m"]
@@ -72,6 +75,7 @@ class Coreset:
     path: Path
     path_X: np.ndarray
     path_y: np.ndarray | None
+    grouping: Groups | None = None
 
     @property
     def row_count(self) -> int:
@@ -86,6 +90,66 @@ class Coreset:
     def contamination_interval(self) -> tuple[float, float]:
         """Interval that holds the contamination with probability 95 %, if the model is right for the clean rows."""
         return contamination_interval(self.scores, self.covariate_scores)
+
+    @property
+    def groups(self) -> list[Any]:
+        """Labels of the groups that were kept, in order of selection."""
+        grouping = self._grouping()
+        return [grouping.labels[code] for code in self._kept_groups()]
+
+    @property
+    def group_weights(self) -> Float[np.ndarray, " k"]:
+        """Weights of the groups that were kept: the mean over their rows."""
+        return self._mean_weights()[self._kept_groups()]
+
+    @property
+    def group_scores(self) -> dict[Any, float]:
+        """For every group how far its rows are believed: the mean of their scores, times the trust in covariates."""
+        grouping = self._grouping()
+        return dict(zip(grouping.labels, grouping.means(self._beliefs()).tolist(), strict=True))
+
+    def group_table(self) -> pandas.DataFrame:
+        """Return all groups as a pandas DataFrame, those kept first, in order of selection.
+
+        Columns: ``group``, ``rank`` (of selection), ``weight``, ``rows``, ``score``, and the estimated
+        ``contamination`` with an interval that holds it with probability 95 %, ``low`` to ``high``.
+        """
+        import pandas
+
+        grouping, beliefs = self._grouping(), self._beliefs()
+        kept = self._kept_groups()
+        score = grouping.means(beliefs)
+        spread = np.sqrt(np.maximum(grouping.means(beliefs**2) - score**2, 0) / grouping.sizes)
+        order = [*kept, *(code for code in np.argsort(-score, kind="stable") if code not in set(kept))]
+        rank = {code: place + 1 for place, code in enumerate(kept)}
+        frame = pandas.DataFrame(
+            {
+                "group": pandas.Series([grouping.labels[code] for code in order], dtype=object),
+                "rank": pandas.array([rank.get(code) for code in order], dtype="Int64"),
+                "weight": self._mean_weights()[order],
+                "rows": grouping.sizes[order],
+                "score": score[order],
+            }
+        )
+        for name, shift in (("contamination", 0.0), ("low", -1.96), ("high", 1.96)):
+            frame[name] = np.clip(1 - score + shift * spread, 0, 1)[order]
+        return frame
+
+    def _grouping(self) -> Groups:
+        if self.grouping is None:
+            raise ValueError("groups: the coreset was made of rows; pass groups= to summarize.")
+        return self.grouping
+
+    def _beliefs(self) -> Float[np.ndarray, " rows"]:
+        trust = 1.0 if self.covariate_scores is None else self.covariate_scores.astype(np.float64)
+        return self.scores.astype(np.float64) * trust
+
+    def _kept_groups(self) -> list[int]:
+        return list(dict.fromkeys(self._grouping().codes[self.indices].tolist()))
+
+    def _mean_weights(self) -> Float[np.ndarray, " groups"]:
+        grouping = self._grouping()
+        return np.bincount(grouping.codes[self.indices], self.weights, minlength=len(grouping)) / grouping.sizes
 
     def at(self, iteration: int) -> Coreset:
         """Return the coreset as it was after an outer iteration: one run gives every size."""

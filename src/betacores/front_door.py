@@ -13,6 +13,7 @@ import numpy as np
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
 from betacores.constructions.path import Path
 from betacores.coreset import Coreset, Likelihood
+from betacores.groups import Groups, read_groups
 from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
@@ -24,6 +25,7 @@ from betacores.target import target_of
 
 # Far beyond any use; what lies further is no number of single precision.
 LARGEST_BETA = 1e6
+DEFAULT_GROUPS = 10
 
 
 def summarize(
@@ -37,6 +39,9 @@ def summarize(
     readout: Likelihood = "classical",
     guard: Guarding = "auto",
     score_beta: float | None = None,
+    groups: Any = None,
+    max_groups: int | Literal["auto"] = "auto",
+    weights_by: Literal["row", "group"] | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     **settings: Any,
@@ -74,6 +79,15 @@ def summarize(
         pursuit has one; the published methods take rows as they are.
     score_beta
         The β of the row scores, above 0; by default at least 0.5 (or `2 / columns` for models of whole rows).
+    groups
+        Choose whole groups of rows: a label for every row; the name of a column of ``data``, or of several, whose
+        combinations are the groups and which then are no covariates; or lists of row numbers, one a group.
+    max_groups
+        The largest number of groups to keep, in place of ``size``. By default pursuit keeps as many as bring the
+        estimated divergence below ``tolerance``; the other methods keep 10.
+    weights_by
+        Whether the rows of a group have weights of their own (``"row"``, as published, and the default of beta-cores
+        and sparse-vi) or one in common (``"group"``, what pursuit and uniform do).
     seed
         Same seed, same input, same coreset.
     progress
@@ -92,14 +106,22 @@ def summarize(
     """
     construction, settings = check_arguments(method, size, beta, readout, guard, score_beta, seed, **settings)
     guard = guard if construction.guarded else None
+    grouping = None
+    if groups is None:
+        _check_no_groups(max_groups, weights_by)
+    else:
+        _check_grouped(method, construction, size, max_groups, weights_by, settings)
+        grouping, data = read_groups(groups, data, len(data))
     problem = read_problem(data, y, model)
     rows = problem.source.row_count
-    if size != "auto" and size > rows:
-        raise ValueError(f"size: at most the {rows} rows of data can be kept, got {size}; ask for fewer.")
+    what, most, asked = ("rows", rows, size) if grouping is None else ("groups", len(grouping), max_groups)
+    if asked != "auto" and asked > most:
+        name = "size" if grouping is None else "max_groups"
+        raise ValueError(f"{name}: at most the {most} {what} of data can be kept, got {asked}; ask for fewer.")
     if settings.get("init") is not None:
         settings["init"] = check_rows("init", settings["init"], rows)
-    wanted = None if construction.open_size else min(DEFAULT_SIZE, rows)
-    wanted = wanted if size == "auto" else size
+    wanted = None if construction.open_size else min(DEFAULT_SIZE if grouping is None else DEFAULT_GROUPS, most)
+    wanted = wanted if asked == "auto" else asked
     info = Info(
         settings={
             "method": method,
@@ -109,13 +131,38 @@ def summarize(
             "guard": guard,
             "score_beta": score_beta,
             "seed": seed,
+            **({} if grouping is None else {"groups": len(grouping), "weights_by": weights_by}),
             **settings,
         },
         notes=list(problem.notes),
     )
     chosen_beta = construction.beta(problem.model, None if beta == "auto" else beta)
     with single_precision():
-        return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress)
+        return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress, grouping)
+
+
+def _check_no_groups(max_groups: Any, weights_by: Any) -> None:
+    for name, value, default in (("max_groups", max_groups, "auto"), ("weights_by", weights_by, None)):
+        if value != default:
+            raise ValueError(f"{name}: there are no groups; pass groups=, or leave it out.")
+
+
+def _check_grouped(
+    method: str, construction: Construction, size: Any, max_groups: Any, weights_by: Any, settings: dict[str, Any]
+) -> None:
+    if not construction.grouped:
+        able = ", ".join(repr(name) for name, one in METHODS.items() if one.grouped)
+        raise ValueError(f"groups: the method {method!r} chooses rows only; choose from: {able}.")
+    if size != "auto":
+        raise ValueError("size: with groups the budget is max_groups; leave size out.")
+    if max_groups != "auto":
+        check_number("max_groups", max_groups, at_least=1, whole=True)
+    if weights_by is not None:
+        check_choice("weights_by", weights_by, ("row", "group"))
+        if weights_by == "row" and method in ("pursuit", "uniform"):
+            raise ValueError(f"weights_by: the method {method!r} gives one weight to a group; leave it out.")
+    if settings.get("init") is not None:
+        raise ValueError("init: with groups it is not supported; leave it out.")
 
 
 def check_arguments(
@@ -153,6 +200,7 @@ def _summarize(
     beta: float | None,
     settings: dict,
     progress: Callable | None,
+    grouping: Groups | None = None,
 ) -> Coreset:
     keys = jax.random.split(jax.random.key(info.settings["seed"]), 5)
     asked = info.settings
@@ -161,7 +209,8 @@ def _summarize(
     info.settings |= {"model": model.name, "beta": prepared.beta, "score_beta": prepared.score_beta}
     started = time.perf_counter()
     target = target_of(model, source, found, prepared.beta, keys[1])
-    context = Context(prepared, target, asked["readout"], progress)
+    by_row = None if asked.get("weights_by") is None else asked["weights_by"] == "row"
+    context = Context(prepared, target, asked["readout"], progress, grouping, by_row)
     path = construction.build(context, keys[2], size, settings)
     info.timings[asked["method"]] = time.perf_counter() - started
     info.warnings.extend(path.warnings)
@@ -206,6 +255,7 @@ def _summarize(
         path=path,
         path_X=x,
         path_y=y,
+        grouping=grouping,
     )
     return whole.at(len(path.weights))
 

@@ -3,7 +3,7 @@
 =====================  ====================================================================
 ``coreset.parquet``    the chosen rows with their numbers and weights, for any other tool
 ``path.parquet``       every row ever inserted, and its weight after each outer iteration
-``scores.parquet``     the scores of every input row
+``scores.parquet``     the scores of every input row, and the number of its group if there are groups
 ``summary.json``       everything else: version, model, settings, timings, warnings
 =====================  ====================================================================
 
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from betacores.constructions.path import Path
 from betacores.coreset import Coreset, distinct
+from betacores.groups import Groups
 from betacores.info import Info
 from betacores.models import MODELS, GaussianPrior, Model
 from betacores.quality import KLEstimate
@@ -48,6 +49,8 @@ def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> File
         scores = {"score": coreset.scores}
         if coreset.covariate_scores is not None:
             scores["covariate_score"] = coreset.covariate_scores
+        if coreset.grouping is not None:
+            scores["group"] = coreset.grouping.codes
         pq.write_table(pa.table(scores), draft / "scores.parquet")
         text = json.dumps(_summary(coreset), indent=2, allow_nan=False)
         (draft / "summary.json").write_text(text + "\n", encoding="utf-8")
@@ -96,7 +99,7 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         X=_matrix(kept, columns),
         y=_response(kept, summary),
         scores=scores["score"].to_numpy(),
-        covariate_scores=scores["covariate_score"].to_numpy() if scores.num_columns > 1 else None,
+        covariate_scores=scores["covariate_score"].to_numpy() if "covariate_score" in scores.column_names else None,
         contamination=summary["contamination"],
         model=model,
         method=summary["method"],
@@ -107,7 +110,13 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         path=Path(rows["row"].to_numpy().astype(summary["dtypes"]["row"]), weights),
         path_X=_matrix(rows, columns),
         path_y=_response(rows, summary),
+        grouping=_groups_from(summary["groups"], scores) if "groups" in summary else None,
     )
+
+
+def _groups_from(labels: list[Any], scores: pa.Table) -> Groups:
+    # JSON has no tuples: what comes back as a list was one.
+    return Groups([tuple(label) if isinstance(label, list) else label for label in labels], scores["group"].to_numpy())
 
 
 def _is_coreset(folder: FilePath) -> bool:
@@ -154,6 +163,7 @@ def _summary(coreset: Coreset) -> dict[str, Any]:
         "labels": None if coreset.labels is None else _plain(coreset.labels),
         "dtypes": {"row": str(coreset.indices.dtype), "y": None if coreset.y is None else coreset.y.dtype.str},
         "info": _plain(vars(coreset.info)),
+        **({} if coreset.grouping is None else {"groups": _plain(coreset.grouping.labels)}),
     }
 
 

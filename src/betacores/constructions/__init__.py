@@ -1,8 +1,8 @@
 """Constructions of coresets, one a module, and the registry of their names.
 
 A construction is registered as its settings with their defaults, which β it runs with, and how it builds the path of
-coresets from the rows; with it stand whether the size may be left open, and whether it can make use of trust in the
-covariates.
+coresets from the rows; with it stand whether the size may be left open, whether it can make use of trust in the
+covariates, and whether it can choose whole groups.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import jax
 
 from betacores.constructions.frank_wolfe import frank_wolfe
 from betacores.constructions.giga import giga
+from betacores.constructions.group_incremental import group_incremental
 from betacores.constructions.hilbert import lengths, projected
 from betacores.constructions.importance import importance
 from betacores.constructions.incremental import incremental
@@ -24,7 +25,9 @@ from betacores.constructions.quasi_newton import quasi_newton
 from betacores.constructions.screening import believed, believed_and_trusted, doubts
 from betacores.constructions.settings import checked
 from betacores.constructions.uniform import uniform
+from betacores.constructions.units import WholeGroups
 from betacores.divergence import has_power_integral
+from betacores.groups import Groups
 from betacores.models import Model
 from betacores.preparation import Prepared
 from betacores.target import Target
@@ -33,12 +36,18 @@ DEFAULT_SIZE = 100
 
 
 class Context(NamedTuple):
-    """What a construction works on: rows, model, β and its mode; the sum over all rows; the likelihood of readers."""
+    """What a construction works on: rows, model, β and its mode; the sum over all rows; the likelihood of readers.
+
+    With ``groups`` it chooses whole groups, and sizes are numbers of groups; ``by_row`` says whether the rows of a
+    group have weights of their own, None to leave that to the construction.
+    """
 
     prepared: Prepared
     target: Target
     readout: str
     progress: Callable[[int, int], None] | None = None
+    groups: Groups | None = None
+    by_row: bool | None = None
 
 
 class Construction(NamedTuple):
@@ -53,6 +62,7 @@ class Construction(NamedTuple):
     build: Callable[[Context, jax.Array, int | None, dict[str, Any]], Path]
     open_size: bool = False
     guarded: bool = False
+    grouped: bool = False
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return all settings, those given before the defaults, after checking them."""
@@ -63,6 +73,7 @@ def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings:
     prepared, settings = context.prepared, dict(settings)
     screen, init = settings.pop("screen"), settings.pop("init")
     eligible, warnings = believed_and_trusted(prepared, screen)
+    units = None if context.groups is None else WholeGroups(context.groups)
     path = pursuit(
         prepared.model,
         prepared.source,
@@ -72,16 +83,33 @@ def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings:
         found=prepared.found,
         target=context.target,
         settings=Settings(readout=context.readout, **settings),
-        eligible=eligible,
+        eligible=eligible if units is None else units.eligible(eligible),
         init=init,
+        units=units,
         progress=context.progress,
     )
+    path = path if units is None else units.as_rows(path)
     return path._replace(warnings=doubts(prepared) + warnings + path.warnings)
 
 
 def _build_incremental(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
     settings, prepared = dict(settings), context.prepared
     eligible, warnings = believed(prepared, settings.pop("screen"))
+    if context.groups is not None and context.groups.sizes.max() > 1:
+        settings.pop("batch_select")
+        path = group_incremental(
+            prepared.model,
+            prepared.source,
+            context.groups,
+            key,
+            size=size or DEFAULT_SIZE,
+            beta=prepared.beta,
+            eligible=WholeGroups(context.groups).eligible(eligible),
+            by_row=context.by_row is not False,
+            progress=context.progress,
+            **settings,
+        )
+        return path._replace(warnings=warnings + path.warnings)
     path = incremental(
         prepared.model,
         prepared.source.on_device,
@@ -136,7 +164,13 @@ def _build_importance(context: Context, key: jax.Array, size: int | None, settin
 
 
 def _build_uniform(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
-    return uniform(context.prepared.source.row_count, key, size=size or DEFAULT_SIZE)
+    size = size or DEFAULT_SIZE
+    if context.groups is None:
+        return uniform(context.prepared.source.row_count, key, size=size)
+    path = WholeGroups(context.groups).as_rows(uniform(len(context.groups), key, size=size))
+    # Every row of the groups drawn stands for as many of all.
+    taken = path.weights > 0
+    return path._replace(weights=taken * (context.prepared.source.row_count / taken.sum(1, keepdims=True)))
 
 
 def _robust_beta(model: Model, beta: float | None) -> float | None:
@@ -189,13 +223,13 @@ QUASI_NEWTON: dict[str, Any] = {"draws": 200, "iterations": 20, "damping": 1e-2,
 HILBERT: dict[str, Any] = {"draws": 200, "candidates": 20_000}
 
 METHODS: dict[str, Construction] = {
-    "pursuit": Construction(PURSUIT, _robust_beta, _build_pursuit, open_size=True, guarded=True),
-    "beta-cores": Construction(INCREMENTAL, _robust_beta, _build_incremental),
-    "sparse-vi": Construction(INCREMENTAL, _classical_beta, _build_incremental),
+    "pursuit": Construction(PURSUIT, _robust_beta, _build_pursuit, open_size=True, guarded=True, grouped=True),
+    "beta-cores": Construction(INCREMENTAL, _robust_beta, _build_incremental, grouped=True),
+    "sparse-vi": Construction(INCREMENTAL, _classical_beta, _build_incremental, grouped=True),
     "psvi": Construction(PSVI, _given_beta, _build_psvi),
     "quasi-newton": Construction(QUASI_NEWTON, _given_beta, _build_quasi_newton),
     "giga": Construction(HILBERT, _given_beta, _build_giga),
     "frank-wolfe": Construction(HILBERT, _given_beta, _build_frank_wolfe),
     "importance": Construction({"draws": 200}, _given_beta, _build_importance),
-    "uniform": Construction({}, _classical_beta, _build_uniform),
+    "uniform": Construction({}, _classical_beta, _build_uniform, grouped=True),
 }

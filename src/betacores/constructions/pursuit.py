@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
 from betacores.constructions.path import Path
+from betacores.constructions.units import SingleRows, Units
 from betacores.divergence import Beta, as_beta
 from betacores.models.base import Model
 from betacores.pilot import Pilot, approximation
@@ -31,7 +32,6 @@ from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
 from betacores.sampling import sample_of
 from betacores.sources import Source
-from betacores.tangent import row_vectors
 from betacores.target import Target
 
 # The most rows kept when the number is left open.
@@ -69,9 +69,10 @@ def pursuit(
     settings: Settings = DEFAULTS,
     eligible: Bool[np.ndarray, " rows"] | None = None,
     init: Int[np.ndarray, " i"] | None = None,
+    units: Units | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Return the path of pursuit: the coreset of every number of rows up to `size`.
+    """Return the path of pursuit: the coreset of every number of rows, or of other units, up to `size`.
 
     Parameters
     ----------
@@ -95,17 +96,20 @@ def pursuit(
         Which rows may be chosen; all if not given.
     init
         Rows to begin with. Those that are not eligible, or no help, are let go.
+    units
+        What is chosen, if not rows. Sizes, candidates, eligible and init are then of units.
     progress
         Called with the number of finished steps and their largest number.
     """
     draw_key, held_key, candidate_key, polish_key, quality_key = jax.random.split(key, 5)
-    largest = min(size or MOST_ROWS, source.row_count)
+    units = units or SingleRows(source.row_count)
+    largest = min(size or MOST_ROWS, units.count)
     draws = max(settings.draws, 2 * largest)
     around = approximation(model, found)
     thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws // 2)
     wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
 
-    everyone = np.ones(source.row_count, bool) if eligible is None else eligible
+    everyone = np.ones(units.count, bool) if eligible is None else eligible
     ids = sample_of(candidate_key, everyone, settings.candidates)
     first = np.zeros(0, int)
     if init is not None:
@@ -113,19 +117,19 @@ def pursuit(
         ids = np.unique(np.concatenate([ids, kept]))
         first = np.searchsorted(ids, kept)
     read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
-    vectors = row_vectors(model, thetas, source, ids, read_beta)
-    _silence(vectors)
-    held = HeldOut(held_wanted, lambda places: row_vectors(model, held_out, source, ids[places], read_beta))
+    vectors = units.vectors(model, thetas, source, ids, read_beta)
+    # Units that say next to nothing are never taken.
+    length = units.lengths(ids, vectors)
+    vectors[length < SHORTEST * np.sqrt(np.mean(length**2))] = 0
+    held = HeldOut(held_wanted, lambda places: units.vectors(model, held_out, source, ids[places], read_beta))
     if size is None:
         # Asked for after every step; else only at the end, for the few rows that were taken.
         held.learn(np.arange(len(ids)))
 
     def estimate(step: Step) -> float:
-        rows = source.take(ids[step.places])
-        found = kl_estimate(
-            model, target, rows, step.weights, quality_key, read_beta=0.0 if read_beta is None else beta
-        )
-        return found.value
+        members, weights = units.rows(ids[step.places], step.weights)
+        read = 0.0 if read_beta is None else beta
+        return kl_estimate(model, target, source.take(members), weights, quality_key, read_beta=read).value
 
     warnings: list[str] = []
     steps: list[Step] = []
@@ -152,7 +156,7 @@ def pursuit(
     if settings.exchanges:
         steps.append(exchanged(vectors, wanted, steps[-1], settings.exchanges))
     for round_key in jax.random.split(polish_key, settings.polish):
-        steps.append(_polished(model, source, round_key, ids, steps[-1], target, read_beta, draws))
+        steps.append(_polished(model, source, round_key, units, ids, steps[-1], target, read_beta, draws))
     if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(
             f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} rows, above the "
@@ -181,16 +185,11 @@ class HeldOut:
         return 0.5 * float(np.mean((self.wanted - step.weights @ vectors) ** 2))
 
 
-def _silence(vectors: Float[np.ndarray, "n s"]) -> None:
-    """Make the vectors of rows that say next to nothing zero, so that they are never taken."""
-    length = np.linalg.norm(vectors, axis=1)
-    vectors[length < SHORTEST * np.sqrt(np.mean(length**2))] = 0
-
-
 def _polished(
     model: Model,
     source: Source,
     key: PRNGKeyArray,
+    units: Units,
     ids: Int[np.ndarray, " n"],
     step: Step,
     target: Target,
@@ -199,10 +198,11 @@ def _polished(
 ) -> Step:
     """Fit the weights again to draws from the coreset's own posterior."""
     chosen = ids[step.places]
-    posterior, _ = weighted_posterior(model, source.take(chosen), step.weights, read_beta)
+    members, weights = units.rows(chosen, step.weights)
+    posterior, _ = weighted_posterior(model, source.take(members), weights, read_beta)
     thetas = posterior.draw(key, draws)
     wanted = target.over(thetas)
-    vectors = row_vectors(model, thetas, source, chosen, read_beta)
+    vectors = units.vectors(model, thetas, source, chosen, read_beta)
     everything = np.arange(len(chosen))
     refitted = list(sparse_nonnegative(vectors, wanted - wanted.mean(), len(chosen), everything))
     return refitted[-1]._replace(places=step.places[refitted[-1].places]) if refitted else step

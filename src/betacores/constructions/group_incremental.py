@@ -1,0 +1,184 @@
+"""Algorithm 1 over groups: whole groups enter, their rows get weights.
+
+Problem and update are those of `betacores.constructions.incremental`, with a group's vector the sum of its rows'. Every
+selection looks at all groups, in one pass over the rows; then the weights of the rows that have entered are optimised,
+one for each row as published, or one for each group.
+
+Reference: Manousakas and Mascolo, "β-Cores", WSDM 2021, on batches and groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from betacores.constructions.incremental import select
+from betacores.constructions.path import NOTHING, Path
+from betacores.constructions.units import WholeGroups
+from betacores.divergence import Beta, as_beta, likelihoods
+from betacores.groups import Groups
+from betacores.models.base import Model, Rows
+from betacores.posteriors.conjugate import conjugate, has_conjugate
+from betacores.posteriors.laplace import laplace
+from betacores.sampling import random_subset
+from betacores.sources import ArraySource
+from betacores.tangent import anchored, centred
+
+# Places for rows come in multiples of so many, so that few sizes are compiled for.
+PLACES = 512
+MODE_TOLERANCE = 1e-3
+MODE_STEPS = 30
+
+
+def group_incremental(
+    model: Model,
+    source: ArraySource,
+    groups: Groups,
+    key: PRNGKeyArray,
+    *,
+    size: int,
+    beta: float,
+    draws: int,
+    steps: int,
+    batch_optimise: int | None,
+    learning_rate: float | Callable[[int], float],
+    optimiser: str,
+    sampler_target: str,
+    eligible: Bool[np.ndarray, " groups"] | None,
+    by_row: bool,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Return the path of Algorithm 1 over groups, as one of rows.
+
+    Parameters
+    ----------
+    model, source, groups
+        The model, the rows, and which group each belongs to.
+    key
+        Random key.
+    size
+        Number of outer iterations, and so the largest number of groups.
+    beta
+        Of the β-likelihood; 0 gives SparseVI.
+    draws, steps, batch_optimise, learning_rate, optimiser, sampler_target
+        As for `betacores.constructions.incremental.incremental`.
+    eligible
+        Which groups may be chosen; all if not given.
+    by_row
+        Whether every row has a weight of its own, or all rows of a group have one.
+    progress
+        Called with the number of finished outer iterations and their total.
+    """
+    units, row_count = WholeGroups(groups), source.row_count
+    free = np.ones(len(groups), bool) if eligible is None else np.asarray(eligible).copy()
+    rate = learning_rate if callable(learning_rate) else lambda t: learning_rate / t
+    sampler_beta = as_beta(beta if sampler_target == "beta" else 0.0)
+    exact = has_conjugate(model) and sampler_beta is None
+    optimise = partial(
+        _optimise,
+        model,
+        source.on_device,
+        rates=jnp.asarray([rate(t) for t in range(1, steps + 1)], jnp.float32),
+        beta=as_beta(beta),
+        sampler_beta=sampler_beta,
+        draws=draws,
+        batch=min(batch_optimise or row_count, row_count),
+        optimiser=optimiser,
+        exact=exact,
+    )
+    chosen: list[int] = []
+    members, weights = np.zeros(0, int), np.zeros(0)
+    history: list[np.ndarray] = []
+    everyone = np.arange(len(groups))
+    for m in range(1, size + 1):
+        draw_key, step_key = jax.random.split(jax.random.fold_in(key, m))
+        held, held_weights = _held(source, members, weights)
+        noise = jax.random.normal(draw_key, (draws, model.parameter_count(len(source.columns))))
+        thetas, own = _at(model, held, held_weights, noise, as_beta(beta), sampler_beta, exact)
+        vectors = units.vectors(model, thetas, source, everyone, as_beta(beta))
+        residual = vectors.sum(0) - weights @ np.asarray(own, np.float64)[: len(weights)]
+        inside = np.isin(everyone, chosen)
+        place, insert = select(
+            jnp.asarray(vectors),
+            jnp.asarray(vectors[chosen]),
+            jnp.asarray(residual, jnp.float32),
+            jnp.asarray(free & ~inside),
+        )
+        if bool(insert):
+            chosen.append(int(place))
+            entered = groups.members(np.array([int(place)]))
+            members, weights = np.concatenate([members, entered]), np.concatenate([weights, np.zeros(len(entered))])
+        if len(members):
+            held, held_weights = _held(source, members, weights)
+            tied = np.arange(len(members)) if by_row else np.repeat(np.arange(len(chosen)), groups.sizes[chosen])
+            tied = np.pad(tied, (0, len(held_weights) - len(tied)), constant_values=len(held_weights) - 1)
+            found = optimise(held, held_weights, jnp.asarray(tied), jnp.asarray(len(members)), step_key)
+            weights = np.asarray(found, np.float64)[: len(members)]
+        history.append(weights)
+        if progress is not None:
+            progress(m, size)
+    if not len(members):
+        return NOTHING
+    padded = [np.pad(one, (0, len(members) - len(one))) for one in history]
+    return Path(members, np.stack(padded))
+
+
+def _held(source: ArraySource, members: Int[np.ndarray, " m"], weights: np.ndarray) -> tuple[Rows, Float[Array, " c"]]:
+    """Return rows and weights, padded by rows of weight zero."""
+    count = len(members)
+    places = PLACES * 2 ** max(math.ceil(math.log2(max(count, 1) / PLACES)), 0)
+    rows = source.take(np.pad(members, (0, places - count)))
+    return jax.tree.map(jnp.asarray, rows), jnp.asarray(np.pad(weights, (0, places - count)), jnp.float32)
+
+
+def _posterior(model: Model, rows: Rows, weights: Array, beta: Beta, exact: bool, start: Array | None = None):
+    if exact:
+        return conjugate(model, rows, weights)
+    return laplace(model, rows, weights, beta, start, tolerance=MODE_TOLERANCE, max_steps=MODE_STEPS)[0]
+
+
+@partial(jax.jit, static_argnames="exact")
+def _at(model, rows, weights, noise, beta, sampler_beta, exact) -> tuple[Float[Array, "s p"], Float[Array, "c s"]]:
+    """Return draws from the coreset's posterior, and its rows' vectors."""
+    thetas = _posterior(model, rows, weights, sampler_beta, exact).transform(noise)
+    return thetas, centred(likelihoods(model, thetas, rows, beta))
+
+
+@partial(jax.jit, static_argnames=("draws", "batch", "optimiser", "exact"))
+def _optimise(
+    model, everything, rows, weights, tied, count, key, *, rates, beta, sampler_beta, draws, batch, optimiser, exact
+) -> Float[Array, " c"]:
+    """Optimise the weights of rows, those tied together being one."""
+    row_count, places = everything.x.shape[0], weights.shape[0]
+    taken = jnp.arange(places) < count
+    transform = optax.scale_by_adam() if optimiser == "adam" else optax.identity()
+    rows_tied = jnp.maximum(jax.ops.segment_sum(taken.astype(weights.dtype), tied, places), 1)
+    free = jax.ops.segment_sum(weights, tied, places) / rows_tied
+    mode = jnp.zeros(model.parameter_count(rows.x.shape[-1]), weights.dtype)
+
+    def step(carry, inputs):
+        free, memory, mode = carry
+        key, rate = inputs
+        noise_key, batch_key = jax.random.split(key)
+        own = jnp.where(taken, free[tied], 0.0)
+        posterior = _posterior(model, rows, own, sampler_beta, exact, mode)
+        thetas = posterior.transform(jax.random.normal(noise_key, (draws, mode.shape[0])))
+        ids = random_subset(batch_key, row_count, batch)
+        sample = jax.tree.map(lambda a: a[ids], everything)
+        total = row_count / batch * likelihoods(model, thetas, sample, beta).sum(0)
+        members = jnp.where(taken[:, None], anchored(likelihoods(model, thetas, rows, beta)), 0.0)
+        residual = total - own @ members
+        gradient = jax.ops.segment_sum(-members @ (residual - residual.mean()) / draws, tied, places)
+        direction, memory = transform.update(gradient, memory)
+        return (jnp.maximum(free - rate * direction, 0), memory, posterior.mean), None
+
+    inputs = (jax.random.split(key, rates.shape[0]), rates)
+    (free, _, _), _ = jax.lax.scan(step, (free, transform.init(free), mode), inputs)
+    return jnp.where(taken, free[tied], 0.0)

@@ -1,0 +1,250 @@
+"""Groups of rows: who belongs where, sums over them, and whole groups chosen in place of rows."""
+
+import functools
+
+import jax
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import betacores as bc
+from betacores.constructions import units
+from betacores.constructions.units import WholeGroups
+from betacores.groups import Groups, read_groups
+from betacores.models import LogisticRegression
+from betacores.sources import ArraySource
+from betacores.tangent import row_vectors
+
+ROWS, VENDORS, DIRTY = 2000, 12, (3, 7)
+QUICK = {"draws": 30, "steps": 40, "batch_select": 100, "batch_optimise": 50}
+PLANS = {
+    "pursuit": {},
+    "beta-cores": {"method": "beta-cores", "beta": 0.5, **QUICK},
+    "sparse-vi": {"method": "sparse-vi", **QUICK},
+    "uniform": {"method": "uniform"},
+}
+
+
+@functools.cache
+def table():
+    """Rows of twelve vendors of unequal size, of which two are dirty: half their covariates noise, labels flipped."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(ROWS, 3))
+    vendor = rng.choice(VENDORS, ROWS, p=np.linspace(1, 3, VENDORS) / np.linspace(1, 3, VENDORS).sum())
+    y = (rng.random(ROWS) < 1 / (1 + np.exp(-x @ [2.0, -1.0, 0.5]))).astype(int)
+    dirty = np.isin(vendor, DIRTY)
+    hit, flipped = dirty & (rng.random(ROWS) < 0.5), dirty & (rng.random(ROWS) < 0.5)
+    x[hit, :2] = rng.normal(0, 5, (hit.sum(), 2))
+    y[flipped] = 1 - y[flipped]
+    return x, y, vendor
+
+
+@functools.cache
+def chosen(method, weights_by=None):
+    x, y, vendor = table()
+    return bc.summarize(x, y, groups=vendor, max_groups=4, weights_by=weights_by, **PLANS[method])
+
+
+class TestReading:
+    def test_labels_are_numbered_in_the_order_of_their_first_rows(self):
+        groups, data = read_groups(["b", "a", "b", "c"], "as it was", 4)
+        assert groups.labels == ["b", "a", "c"]
+        assert groups.codes.tolist() == [0, 1, 0, 2]
+        assert groups.sizes.tolist() == [2, 1, 1]
+        assert groups.members(np.array([2, 0])).tolist() == [3, 0, 2]
+        assert groups.members(np.zeros(0, int)).tolist() == []
+        assert groups.means(np.array([1.0, 5.0, 3.0, 7.0])).tolist() == [2.0, 5.0, 7.0]
+        assert data == "as it was"
+
+    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+    def test_a_column_or_several_make_groups_and_are_covariates_no_longer(self, frame):
+        data = frame({"x": [1.0, 2.0, 3.0], "who": ["a", "b", "a"], "when": [1, 1, 2]})
+        one, rest = read_groups("who", data, 3)
+        assert (one.labels, one.codes.tolist()) == (["a", "b"], [0, 1, 0])
+        assert list(rest.columns) == ["x", "when"]
+        both, rest = read_groups(["who", "when"], data, 3)
+        assert both.labels == [("a", 1), ("b", 1), ("a", 2)]
+        assert list(rest.columns) == ["x"]
+        assert isinstance(rest, frame)
+
+    def test_lists_of_rows_make_groups(self):
+        groups, _ = read_groups([[2, 0], np.array([1])], None, 3)
+        assert groups.labels == [0, 1]
+        assert groups.codes.tolist() == [0, 1, 0]
+
+    @pytest.mark.parametrize(
+        ("groups", "message"),
+        [
+            (["a", "b"], "expected a label for each of the 3 rows, got 2"),
+            (["a", None, "b"], r"row 1 is in no group \(its label is None\)"),
+            (np.array([1.0, 2.0, np.nan]), "row 2 is in no group"),
+            ([("a", 1), ("a", float("nan")), ("b", 1)], "row 1 is in no group"),
+            ([[0], [2]], "row 1 is in no group .1 such rows"),
+            ([[0, 1], [1, 2]], "row 1 is in two groups"),
+            ([[0, 0, 1], [2]], "row 0 is in two groups or twice in one"),
+            ([[0, 1, 2], [3]], "rows are numbered from 0 to 2, got 3 in group 1"),
+            ([[0, 1, 2], []], "group 1 has no rows"),
+            ("vendor", "'vendor' names a column, and data has no names"),
+        ],
+    )
+    def test_a_row_in_no_group_or_in_two_is_named(self, groups, message):
+        with pytest.raises(ValueError, match=message):
+            read_groups(groups, np.zeros((3, 1)), 3)
+
+    @pytest.mark.parametrize("groups", ["vendors", ["vendor", "year"]])
+    def test_columns_that_are_not_there_are_named(self, groups):
+        with pytest.raises(ValueError, match=r"groups: data has no column '(vendors|year)'; it has 'x', 'vendor'"):
+            read_groups(groups, pd.DataFrame({"x": [1.0], "vendor": ["a"]}), 1)
+
+
+class TestUnits:
+    @pytest.mark.parametrize("together", [7, 10_000])
+    def test_the_vector_of_a_group_is_the_sum_of_its_rows(self, together, monkeypatch):
+        monkeypatch.setattr(units, "TOGETHER", together)
+        rng = np.random.default_rng(1)
+        codes = np.repeat([0, 1, 2, 3], [1, 40, 3, 16])[rng.permutation(60)]
+        x, y = rng.normal(size=(60, 3)).astype(np.float32), rng.choice([-1.0, 1.0], 60).astype(np.float32)
+        source, model = ArraySource(x, y), LogisticRegression()
+        thetas = jax.random.normal(jax.random.key(0), (5, 4))
+        each = row_vectors(model, thetas, source, np.arange(60), None)
+        wanted = np.stack([each[codes == k].sum(0) for k in (3, 0, 1)])
+        found = WholeGroups(Groups([0, 1, 2, 3], codes)).vectors(model, thetas, source, np.array([3, 0, 1]), None)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+    def test_groups_with_too_few_rows_that_may_be_chosen_may_not_be(self):
+        codes = np.repeat(np.arange(4), 400)
+        share = np.array([1.0, 0.98, 0.85, 0.0])
+        rows = (np.arange(1600) % 400) / 400 < share[codes]
+        groups = WholeGroups(Groups(list("abcd"), codes))
+        assert groups.eligible(rows).tolist() == [True, True, False, False]
+        assert groups.eligible(None) is None
+        # Of a few rows one may be doubtful by chance.
+        few = WholeGroups(Groups(["many", "few"], np.repeat([0, 1], [400, 6])))
+        assert few.eligible(np.arange(406) != 405).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("method", PLANS)
+class TestEveryMethod:
+    def test_groups_of_one_row_are_rows(self, method):
+        x, y, _ = table()
+        rows = bc.summarize(x, y, size=5, **PLANS[method])
+        groups = bc.summarize(x, y, groups=[f"row {i}" for i in range(ROWS)], max_groups=5, **PLANS[method])
+        assert groups.indices.tolist() == rows.indices.tolist()
+        assert groups.weights.tolist() == rows.weights.tolist()
+        assert groups.groups == [f"row {i}" for i in rows.indices]
+        assert groups.group_weights.tolist() == rows.weights.tolist()
+
+    def test_whole_groups_are_kept(self, method):
+        coreset, vendor = chosen(method), table()[2]
+        assert 1 <= len(coreset.groups) <= 4
+        assert len(set(coreset.groups)) == len(coreset.groups)
+        assert coreset.path.weights.shape[0] <= 4
+        entered = set(vendor[coreset.path.indices].tolist())
+        assert sorted(coreset.path.indices.tolist()) == np.flatnonzero(np.isin(vendor, list(entered))).tolist()
+        assert list(dict.fromkeys(vendor[coreset.indices].tolist())) == coreset.groups
+        for m in range(1, len(coreset.path.weights) + 1):
+            assert len(coreset.at(m).groups) <= m
+
+    def test_weights_of_groups_are_the_means_of_their_rows(self, method):
+        coreset, vendor = chosen(method), table()[2]
+        for label, weight in zip(coreset.groups, coreset.group_weights, strict=True):
+            mine = coreset.weights[vendor[coreset.indices] == label]
+            assert weight == pytest.approx(mine.sum() / (vendor == label).sum())
+            if method in ("pursuit", "uniform"):
+                assert mine == pytest.approx(weight)
+
+    def test_groups_come_back_from_disk(self, method, tmp_path):
+        coreset = chosen(method)
+        loaded = bc.load(coreset.save(tmp_path / "out"))
+        assert loaded.groups == coreset.groups
+        assert loaded.group_weights.tolist() == coreset.group_weights.tolist()
+        assert loaded.group_scores == coreset.group_scores
+        pd.testing.assert_frame_equal(loaded.group_table(), coreset.group_table())
+
+
+def test_dirty_groups_score_low_and_pursuit_keeps_none_of_them():
+    coreset = chosen("pursuit")
+    scores = coreset.group_scores
+    assert set(scores) == set(range(VENDORS))
+    assert max(scores[k] for k in DIRTY) < 0.8 < 0.9 < min(scores[k] for k in range(VENDORS) if k not in DIRTY)
+    assert not set(coreset.groups) & set(DIRTY)
+    assert set(chosen("sparse-vi").groups) & set(DIRTY), "a method without robustness should be drawn to them"
+
+
+def test_scores_of_groups_are_means_of_those_of_rows():
+    coreset, vendor = chosen("pursuit"), table()[2]
+    believed = coreset.scores.astype(float) * coreset.covariate_scores
+    for label, score in coreset.group_scores.items():
+        assert score == pytest.approx(believed[vendor == label].mean())
+
+
+def test_the_table_shows_all_groups_and_the_kept_ones_first():
+    coreset, vendor = chosen("pursuit"), table()[2]
+    frame = coreset.group_table()
+    kept = len(coreset.groups)
+    assert list(frame.columns) == ["group", "rank", "weight", "rows", "score", "contamination", "low", "high"]
+    assert frame.group.tolist()[:kept] == coreset.groups
+    assert frame["rank"].tolist()[:kept] == list(range(1, kept + 1))
+    assert frame["rank"][kept:].isna().all()
+    assert (frame.weight[kept:] == 0).all()
+    assert sorted(frame.group) == list(range(VENDORS))
+    assert frame.rows.tolist() == [(vendor == label).sum() for label in frame.group]
+    assert frame.group.tolist()[-2:] in ([3, 7], [7, 3])
+    assert ((frame.low <= frame.contamination) & (frame.contamination <= frame.high)).all()
+    # Three rows in four of a dirty vendor are dirty; flipped labels that are plausible anyway cannot be told.
+    assert frame.contamination.tolist()[-1] > 0.3
+
+
+def test_rows_of_a_group_share_a_weight_if_asked_to():
+    vendor = table()[2]
+    own, shared = chosen("beta-cores", "row"), chosen("beta-cores", "group")
+    assert own.weights.tolist() == chosen("beta-cores").weights.tolist()
+    assert all(len(set(shared.weights[vendor[shared.indices] == label])) == 1 for label in shared.groups)
+    assert any(len(set(own.weights[vendor[own.indices] == label])) > 1 for label in own.groups)
+
+
+def test_random_groups_stand_for_all_rows():
+    coreset = chosen("uniform")
+    for m in range(1, 5):
+        assert coreset.at(m).weights.sum() == pytest.approx(ROWS)
+        assert len(coreset.at(m).groups) == m
+
+
+def test_groups_by_name_are_those_by_label():
+    x, y, vendor = table()
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(vendor=vendor, year=2020 + vendor % 2)
+    named = bc.summarize(frame.drop(columns="year"), y, groups="vendor", max_groups=4)
+    assert named.columns == ["a", "b", "c"]
+    assert named.groups == chosen("pursuit").groups
+    assert named.weights == pytest.approx(chosen("pursuit").weights, rel=1e-4)
+    several = bc.summarize(frame, y, groups=["vendor", "year"], max_groups=4)
+    assert [label[0] for label in several.groups] == named.groups
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 5}, "size: with groups the budget is max_groups"),
+        ({"max_groups": 0}, "max_groups: .*at least 1"),
+        ({"max_groups": 13}, "max_groups: at most the 12 groups of data can be kept, got 13"),
+        ({"method": "giga"}, "groups: the method 'giga' chooses rows only; choose from: 'pursuit', 'beta-cores'"),
+        ({"weights_by": "cell"}, "weights_by: 'cell' is not known"),
+        ({"weights_by": "row"}, "weights_by: the method 'pursuit' gives one weight to a group"),
+        ({"init": [1]}, "init: with groups it is not supported"),
+        ({"groups": None, "max_groups": 3}, "max_groups: there are no groups"),
+        ({"groups": None, "weights_by": "row"}, "weights_by: there are no groups"),
+    ],
+)
+def test_mistakes_are_named(settings, message):
+    x, y, vendor = table()
+    with pytest.raises(ValueError, match=message):
+        bc.summarize(x, y, **{"groups": vendor, **settings})
+
+
+def test_a_coreset_of_rows_has_no_groups():
+    x, y, _ = table()
+    coreset = bc.summarize(x, y, size=5, method="uniform")
+    for ask in (lambda: coreset.groups, lambda: coreset.group_scores, coreset.group_table):
+        with pytest.raises(ValueError, match="the coreset was made of rows; pass groups= to summarize"):
+            ask()
