@@ -50,14 +50,17 @@ def aims(results: list[Task]) -> list[str]:
     lines.append(_held(aim, lead > 0, f"{abs(lead):.2f} {'above' if lead > 0 else 'below'}"))
     for data, fraction in CLEAN:
         runs, name = _runs(results, data, fraction)
-        own = numbers.median(runs, "pursuit")[AT_60]
-        others = {m: 100 * (numbers.median(runs, m)[AT_60] - own) for m in _rivals(runs)}
-        best_method = max(others, key=lambda m: others[m])
-        behind = others[best_method]
-        aim = f"{name}: pursuit at 60 points no more than 0.3 below the best method"
-        level = 100 * (_level(runs, "clean rows") - own)
-        told = f"{best_method} is {behind:+.2f}, inference from all rows {level:+.2f}"
-        lines.append(_held(aim, behind <= 0.3, told))
+        level = 100 * (_level(runs, "clean rows") - numbers.median(runs, "pursuit")[AT_60])
+        leads = _leads(results, data, fraction)
+        published = [study.beta_cores(numbers.chosen(results, data, fraction)), *study.BASELINES]
+        for kind, others in (
+            ("β by cross-validation", [lead for lead in leads if lead[1] in published]),
+            ("β in hindsight", leads),
+        ):
+            ahead, rival, size = min(others)
+            aim = f"{name}, {kind}: pursuit no more than 0.3 below the best method at any size from 30 up"
+            told = f"{rival} at {size} points is {-ahead:+.2f}, inference from all rows {level:+.2f}"
+            lines.append(_held(aim, ahead >= -0.3, told))
     return [*lines, ""]
 
 
