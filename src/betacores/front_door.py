@@ -81,7 +81,8 @@ def summarize(
         The β of the row scores, above 0; by default at least 0.5 (or `2 / columns` for models of whole rows).
     groups
         Choose whole groups of rows: a label for every row; the name of a column of ``data``, or of several, whose
-        combinations are the groups and which then are no covariates; or lists of row numbers, one a group.
+        combinations are the groups and which then are no covariates; or lists of row numbers, one a group. Pursuit
+        leaves rows that it would not choose by themselves out of the groups it keeps.
     max_groups
         The largest number of groups to keep, in place of ``size``. By default pursuit keeps as many as bring the
         estimated divergence below ``tolerance``; the other methods keep 10.

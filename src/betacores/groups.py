@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
+
+
+class Members(NamedTuple):
+    """Rows in the order of their groups, and how many of them each group has."""
+
+    rows: Int[np.ndarray, " m"]
+    sizes: Int[np.ndarray, " groups"]
+
+    def rows_of(self, groups: Int[np.ndarray, " k"]) -> Int[np.ndarray, " n"]:
+        """Return the rows of groups, group after group, each in the order of rows."""
+        ends = np.cumsum(self.sizes)
+        return np.concatenate([np.zeros(0, int), *(self.rows[ends[g] - self.sizes[g] : ends[g]] for g in groups)])
 
 
 @dataclass(frozen=True)
@@ -35,14 +47,15 @@ class Groups:
         """Number of rows of each group."""
         return np.bincount(self.codes, minlength=len(self.labels))
 
-    @cached_property
-    def _order(self) -> Int[np.ndarray, " rows"]:
-        return np.argsort(self.codes, kind="stable")
-
     def members(self, groups: Int[np.ndarray, " k"]) -> Int[np.ndarray, " m"]:
         """Return the rows of groups, group after group, each in the order of rows."""
-        ends = np.cumsum(self.sizes)
-        return np.concatenate([np.zeros(0, int), *(self._order[ends[g] - self.sizes[g] : ends[g]] for g in groups)])
+        return self.among(np.ones(len(self.codes), bool)).rows_of(groups)
+
+    def among(self, counted: Bool[np.ndarray, " rows"]) -> Members:
+        """Return the members of every group among some rows."""
+        rows = np.flatnonzero(counted)
+        codes = self.codes[rows]
+        return Members(rows[np.argsort(codes, kind="stable")], np.bincount(codes, minlength=len(self.labels)))
 
     def means(self, values: np.ndarray) -> np.ndarray:
         """Return the mean of a number of every row over each group."""

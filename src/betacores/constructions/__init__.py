@@ -73,7 +73,8 @@ def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings:
     prepared, settings = context.prepared, dict(settings)
     screen, init = settings.pop("screen"), settings.pop("init")
     eligible, warnings = believed_and_trusted(prepared, screen)
-    units = None if context.groups is None else WholeGroups(context.groups)
+    # Rows that are not believed are left out of the groups that are kept: the coreset is cleansed, as ever.
+    units = None if context.groups is None else WholeGroups(context.groups, eligible)
     path = pursuit(
         prepared.model,
         prepared.source,
@@ -83,7 +84,7 @@ def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings:
         found=prepared.found,
         target=context.target,
         settings=Settings(readout=context.readout, **settings),
-        eligible=eligible if units is None else units.eligible(eligible),
+        eligible=eligible if units is None else units.eligible(),
         init=init,
         units=units,
         progress=context.progress,
@@ -104,7 +105,7 @@ def _build_incremental(context: Context, key: jax.Array, size: int | None, setti
             key,
             size=size or DEFAULT_SIZE,
             beta=prepared.beta,
-            eligible=WholeGroups(context.groups).eligible(eligible),
+            eligible=WholeGroups(context.groups, eligible).eligible(),
             by_row=context.by_row is not False,
             progress=context.progress,
             **settings,

@@ -66,17 +66,19 @@ class SingleRows:
 
 
 class WholeGroups:
-    """Groups, of which every row counts the same."""
+    """Groups, of which every row counts the same; rows that are not counted, if any, are left out of them."""
 
-    def __init__(self, groups: Groups):
+    def __init__(self, groups: Groups, counted: Bool[np.ndarray, " rows"] | None = None):
         self.groups, self.count = groups, len(groups)
+        self.counted = counted
+        self.members = groups.among(np.ones(len(groups.codes), bool) if counted is None else counted)
 
     def vectors(
         self, model: Model, thetas: Float[Array, "s p"], source: Source, units: Int[np.ndarray, " n"], beta: Beta
     ) -> Float[np.ndarray, "n s"]:
         """Return the sums of the rows' vectors, some rows at a time."""
-        members = self.groups.members(units)
-        places = np.repeat(np.arange(len(units)), self.groups.sizes[units])
+        members = self.members.rows_of(units)
+        places = np.repeat(np.arange(len(units)), self.members.sizes[units])
         sums = np.zeros((len(units), len(thetas)))
         for start in range(0, len(members), TOGETHER):
             part = slice(start, start + TOGETHER)
@@ -90,25 +92,25 @@ class WholeGroups:
         self, units: Int[np.ndarray, " k"], weights: Float[np.ndarray, " k"]
     ) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Return the rows of groups, each with the weight of its group."""
-        return self.groups.members(units), np.repeat(weights, self.groups.sizes[units])
+        return self.members.rows_of(units), np.repeat(weights, self.members.sizes[units])
 
     def lengths(self, units: Int[np.ndarray, " n"], vectors: Float[np.ndarray, "n s"]) -> Float[np.ndarray, " n"]:
         """Return lengths of vectors, divided by the root of the number of rows."""
-        return np.linalg.norm(vectors, axis=1) / np.sqrt(self.groups.sizes[units])
+        return np.linalg.norm(vectors, axis=1) / np.sqrt(np.maximum(self.members.sizes[units], 1))
 
-    def eligible(self, rows: Bool[np.ndarray, " rows"] | None) -> Bool[np.ndarray, " groups"] | None:
-        """Return which groups may be chosen: those with as many rows that may be as the others have, up to chance."""
-        if rows is None:
+    def eligible(self) -> Bool[np.ndarray, " groups"] | None:
+        """Return which groups may be chosen: those with as many rows that count as the others have, up to chance."""
+        if self.counted is None:
             return None
-        share = self.groups.means(rows.astype(np.float64))
+        share = self.members.sizes / self.groups.sizes
         error = np.sqrt(share * (1 - share) / self.groups.sizes)
         # Of the rows, a quarter is in groups that are no worse than this.
         order = np.argsort(-share)
-        ahead = np.cumsum(self.groups.sizes[order]) >= 0.25 * len(rows)
+        ahead = np.cumsum(self.groups.sizes[order]) >= 0.25 * len(self.counted)
         usual = share[order][ahead.argmax()]
         return share + 2 * error >= usual - SHARE_SLACK
 
     def as_rows(self, path: Path) -> Path:
         """Return a path of groups as one of rows."""
-        members = self.groups.members(path.indices)
-        return path._replace(indices=members, weights=np.repeat(path.weights, self.groups.sizes[path.indices], axis=1))
+        weights = np.repeat(path.weights, self.members.sizes[path.indices], axis=1)
+        return path._replace(indices=self.members.rows_of(path.indices), weights=weights)
