@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from betacores.experiments import gaussian, pursuit
+from betacores.experiments import gaussian, logistic, pursuit
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
-@pytest.mark.parametrize(("name", "experiment"), [("gaussian", gaussian), ("pursuit", pursuit)])
+@pytest.mark.parametrize(("name", "experiment"), [("gaussian", gaussian), ("pursuit", pursuit), ("logistic", logistic)])
 def test_stored_runs_make_the_stored_page(name, experiment, tmp_path):
     shutil.copytree(RESULTS / name, tmp_path / name)
     (tmp_path / name / "README.md").unlink()

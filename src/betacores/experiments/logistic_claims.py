@@ -24,7 +24,7 @@ def aims(results: list[Task]) -> list[str]:
     for data, fraction in CORRUPTED:
         runs, name = _runs(results, data, fraction)
         lost = 100 * (_level(runs, "clean rows") - numbers.median(runs, "pursuit")[AT_60])
-        lines.append(_held(f"{name}: pursuit at 60 points within 1 of the clean rows", lost <= 1, f"{lost:.2f} below"))
+        lines.append(_held(f"{name}: pursuit at 60 points within 1 of the clean rows", lost <= 1, _apart(-lost)))
         ahead, rival, size = min(_leads(results, data, fraction))
         told = (
             f"nearest is {rival} at {size} points, {ahead:.2f} below"
@@ -47,7 +47,7 @@ def aims(results: list[Task]) -> list[str]:
     best = numbers.best_beta(runs, study.SIZES)
     lead = 100 * (numbers.median(runs, "pursuit")[AT_60] - numbers.median(runs, study.beta_cores(best))[LARGE].max())
     aim = f"{name}: pursuit at 60 points above beta-cores at its best β ({best:g}) and best size from 30 up"
-    lines.append(_held(aim, lead > 0, f"{abs(lead):.2f} {'above' if lead > 0 else 'below'}"))
+    lines.append(_held(aim, lead > 0, _apart(lead)))
     for data, fraction in CLEAN:
         runs, name = _runs(results, data, fraction)
         level = 100 * (_level(runs, "clean rows") - numbers.median(runs, "pursuit")[AT_60])
@@ -127,6 +127,10 @@ def _claim(claim: str, holds: list[bool], shown: list[str]) -> list[str]:
 
 def _held(aim: str, reached: bool, told: str) -> str:
     return f"- {aim}: {'reached' if reached else '**not reached**'}; {told}."
+
+
+def _apart(lead: float) -> str:
+    return f"{abs(lead):.2f} {'above' if lead > 0 else 'below'}"
 
 
 def _runs(results: list[Task], data: str, fraction: float) -> tuple[list[Task], str]:
