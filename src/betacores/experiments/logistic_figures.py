@@ -59,7 +59,8 @@ def _panel(axis: Axes, results: list[Task], data: str, fraction: float) -> None:
         key = study.beta_cores(beta) if method == numbers.CHOSEN else method
         low, middle, high = np.quantile(numbers.curve(runs, key), (0.25, 0.5, 0.75), axis=0)
         front = 3 if method in ("pursuit", numbers.CHOSEN) else 2
-        axis.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0, zorder=front - 1)
+        shade = 0.2 if front == 3 else 0.08
+        axis.fill_between(sizes, low, high, color=colour, alpha=shade, linewidth=0, zorder=front - 1)
         label = LABELS.get(method, method)
         axis.plot(sizes, middle, color=colour, linewidth=2 if front == 3 else 1.3, label=label, zorder=front)
     for reference, style in (("clean rows", "--"), ("all rows", ":")):
