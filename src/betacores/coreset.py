@@ -21,7 +21,7 @@ from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Posterior
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
-from betacores.scores import contamination_interval
+from betacores.scores import beliefs, contamination_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -106,7 +106,9 @@ class Coreset:
     def group_scores(self) -> dict[Any, float]:
         """For every group how far its rows are believed: the mean of their scores, times the trust in covariates."""
         grouping = self._grouping()
-        return dict(zip(grouping.labels, grouping.means(self._beliefs()).tolist(), strict=True))
+        return dict(
+            zip(grouping.labels, grouping.means(beliefs(self.scores, self.covariate_scores)).tolist(), strict=True)
+        )
 
     def group_table(self) -> pandas.DataFrame:
         """Return all groups as a pandas DataFrame, those kept first, in order of selection.
@@ -116,12 +118,12 @@ class Coreset:
         """
         import pandas
 
-        grouping, beliefs = self._grouping(), self._beliefs()
+        grouping, believed = self._grouping(), beliefs(self.scores, self.covariate_scores)
         kept = self._kept_groups()
-        score = grouping.means(beliefs)
-        spread = np.sqrt(np.maximum(grouping.means(beliefs**2) - score**2, 0) / grouping.sizes)
-        order = [*kept, *(code for code in np.argsort(-score, kind="stable") if code not in set(kept))]
+        score = grouping.means(believed)
+        spread = np.sqrt(np.maximum(grouping.means(believed**2) - score**2, 0) / grouping.sizes)
         rank = {code: place + 1 for place, code in enumerate(kept)}
+        order = [*kept, *(code for code in np.argsort(-score, kind="stable") if code not in rank)]
         frame = pandas.DataFrame(
             {
                 "group": pandas.Series([grouping.labels[code] for code in order], dtype=object),
@@ -139,10 +141,6 @@ class Coreset:
         if self.grouping is None:
             raise ValueError("groups: the coreset was made of rows; pass groups= to summarize.")
         return self.grouping
-
-    def _beliefs(self) -> Float[np.ndarray, " rows"]:
-        trust = 1.0 if self.covariate_scores is None else self.covariate_scores.astype(np.float64)
-        return self.scores.astype(np.float64) * trust
 
     def _kept_groups(self) -> list[int]:
         return list(dict.fromkeys(self._grouping().codes[self.indices].tolist()))

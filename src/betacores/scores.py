@@ -29,16 +29,22 @@ def row_scores(model: Model, source: Source, theta: np.ndarray, beta: float) -> 
     return np.exp(collect(source, lambda rows: _block_log_scores(model, theta, rows, np.float32(beta))))
 
 
+def beliefs(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None) -> Float[np.ndarray, " rows"]:
+    """Return how far every row is believed: its score, times the trust in its covariates."""
+    believed = np.asarray(scores, np.float64)
+    return believed if trust is None else believed * trust
+
+
 def contamination(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None = None) -> float:
     """Return the estimated share of rows that do not come from the model, be it for response or covariates."""
-    return float(np.clip(1.0 - _believed(scores, trust).mean(), 0.0, 1.0))
+    return float(np.clip(1.0 - beliefs(scores, trust).mean(), 0.0, 1.0))
 
 
 def contamination_interval(
     scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None = None
 ) -> tuple[float, float]:
     """Return an interval that holds the share with probability 95 %, if the model is right for the clean rows."""
-    believed = _believed(scores, trust)
+    believed = beliefs(scores, trust)
     half = 1.96 * believed.std() / np.sqrt(len(believed))
     low, high = np.clip(1.0 - believed.mean() + np.array([-half, half]), 0.0, 1.0)
     return float(low), float(high)
@@ -49,11 +55,6 @@ def scores_too_high(scores: Float[np.ndarray, " rows"]) -> bool:
     believed = np.asarray(scores, np.float64)
     # Of few rows the mode itself is too close to each.
     return len(believed) >= 100 and bool(believed.mean() > 1.05 + 5 * believed.std() / np.sqrt(len(believed)))
-
-
-def _believed(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None) -> np.ndarray:
-    believed = np.asarray(scores, np.float64)
-    return believed if trust is None else believed * trust
 
 
 @jax.jit

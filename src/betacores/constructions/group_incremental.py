@@ -21,20 +21,18 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.incremental import select
 from betacores.constructions.path import NOTHING, Path
+from betacores.constructions.rough import rough_posterior
 from betacores.constructions.units import WholeGroups
-from betacores.divergence import Beta, as_beta, likelihoods
+from betacores.divergence import as_beta, likelihoods
 from betacores.groups import Groups
 from betacores.models.base import Model, Rows
-from betacores.posteriors.conjugate import conjugate, has_conjugate
-from betacores.posteriors.laplace import laplace
+from betacores.posteriors.conjugate import has_conjugate
 from betacores.sampling import random_subset
 from betacores.sources import ArraySource
 from betacores.tangent import anchored, centred
 
 # Places for rows come in multiples of so many, so that few sizes are compiled for.
 PLACES = 512
-MODE_TOLERANCE = 1e-3
-MODE_STEPS = 30
 
 
 def group_incremental(
@@ -138,16 +136,10 @@ def _held(source: ArraySource, members: Int[np.ndarray, " m"], weights: np.ndarr
     return jax.tree.map(jnp.asarray, rows), jnp.asarray(np.pad(weights, (0, places - count)), jnp.float32)
 
 
-def _posterior(model: Model, rows: Rows, weights: Array, beta: Beta, exact: bool, start: Array | None = None):
-    if exact:
-        return conjugate(model, rows, weights)
-    return laplace(model, rows, weights, beta, start, tolerance=MODE_TOLERANCE, max_steps=MODE_STEPS)[0]
-
-
 @partial(jax.jit, static_argnames="exact")
 def _at(model, rows, weights, noise, beta, sampler_beta, exact) -> tuple[Float[Array, "s p"], Float[Array, "c s"]]:
     """Return draws from the coreset's posterior, and its rows' vectors."""
-    thetas = _posterior(model, rows, weights, sampler_beta, exact).transform(noise)
+    thetas = rough_posterior(model, rows, weights, sampler_beta, None, exact).transform(noise)
     return thetas, centred(likelihoods(model, thetas, rows, beta))
 
 
@@ -168,7 +160,7 @@ def _optimise(
         key, rate = inputs
         noise_key, batch_key = jax.random.split(key)
         own = jnp.where(taken, free[tied], 0.0)
-        posterior = _posterior(model, rows, own, sampler_beta, exact, mode)
+        posterior = rough_posterior(model, rows, own, sampler_beta, mode, exact)
         thetas = posterior.transform(jax.random.normal(noise_key, (draws, mode.shape[0])))
         ids = random_subset(batch_key, row_count, batch)
         sample = jax.tree.map(lambda a: a[ids], everything)

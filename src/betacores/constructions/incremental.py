@@ -33,21 +33,16 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.path import Path
+from betacores.constructions.rough import rough_posterior
 from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
-from betacores.posteriors.conjugate import conjugate, has_conjugate
-from betacores.posteriors.gaussian import Gaussian
-from betacores.posteriors.laplace import laplace
+from betacores.posteriors.conjugate import has_conjugate
 from betacores.sampling import random_subset
 from betacores.tangent import anchored, centred, vectors
 
 Optimiser = Literal["adam", "sgd"]
 SamplerTarget = Literal["beta", "classical"]
 Progress = Callable[[int, int], None]
-
-# Draws need the mode to a few per cent of a standard deviation only, and the last Newton step comes on top.
-MODE_TOLERANCE = 1e-3
-MODE_STEPS = 30
 
 
 class State(NamedTuple):
@@ -181,7 +176,7 @@ def _advance(
     row_count = rows.x.shape[0]
 
     def draw(state: State, noise: Float[Array, "s p"]) -> tuple[Float[Array, "s p"], State]:
-        posterior = _posterior(model, state, sampler_beta, exact)
+        posterior = rough_posterior(model, state.rows, state.weights, sampler_beta, state.mode, exact)
         return posterior.transform(noise), state._replace(mode=posterior.mean)
 
     def minibatch(key: PRNGKeyArray, batch: int) -> tuple[Int[Array, " b"], Rows]:
@@ -255,13 +250,6 @@ def select(
 def _correlations(vectors: Float[Array, "n s"], residual: Float[Array, " s"]) -> Float[Array, " n"]:
     length = jnp.linalg.norm(vectors, axis=-1)
     return jnp.where(length > 0, vectors @ residual / jnp.where(length > 0, length, 1.0), -jnp.inf)
-
-
-def _posterior(model: Model, state: State, beta: Beta, exact: bool) -> Gaussian:
-    if exact:
-        return conjugate(model, state.rows, state.weights)
-    fit, _ = laplace(model, state.rows, state.weights, beta, state.mode, tolerance=MODE_TOLERANCE, max_steps=MODE_STEPS)
-    return fit
 
 
 def _member_values(model: Model, thetas: Float[Array, "s p"], state: State, beta: Beta) -> Float[Array, "m s"]:

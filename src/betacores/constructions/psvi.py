@@ -27,10 +27,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.constructions.ladder import ladder, rung_of_every_size
 from betacores.constructions.path import Path
+from betacores.constructions.rough import rough_posterior
 from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
-from betacores.posteriors.conjugate import conjugate, has_conjugate
-from betacores.posteriors.laplace import laplace
+from betacores.posteriors.conjugate import has_conjugate
 from betacores.robust import robust_location_scale
 from betacores.sampling import random_subset, sample_rows
 from betacores.sources import ArraySource
@@ -40,8 +40,6 @@ from betacores.tangent import anchored
 SCALE_ROWS = 10_000
 # Steps between two looks at the clock: progress is shown, and an interruption heeded.
 TOGETHER = 50
-MODE_TOLERANCE = 1e-3
-MODE_STEPS = 30
 
 
 class Moving(NamedTuple):
@@ -205,12 +203,7 @@ def _advance(model, everything, start, scale, state, key, rates, beta, *, draws,
 
     def one(state: State, start: Start, noise: Array, sample: Rows, rate: Array) -> State:
         rows, weights = _moved(start.rows, scale, state.moving.shift), state.moving.weights
-        if exact:
-            posterior = conjugate(model, rows, weights)
-        else:
-            posterior, _ = laplace(
-                model, rows, weights, beta, state.mode, tolerance=MODE_TOLERANCE, max_steps=MODE_STEPS
-            )
+        posterior = rough_posterior(model, rows, weights, beta, state.mode, exact)
         thetas = posterior.transform(noise)
         total = row_count / batch * anchored(likelihoods(model, thetas, sample, beta)).sum(0)
 
