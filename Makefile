@@ -29,6 +29,7 @@ reproduce: $(VENV)/ready
 	$(RUN) -m betacores reproduce gaussian --out docs/results/gaussian
 	$(RUN) -m betacores reproduce pursuit --out docs/results/pursuit
 	$(RUN) -m betacores reproduce logistic --out docs/results/logistic
+	$(RUN) -m betacores reproduce groups --out docs/results/groups
 
 lint: $(VENV)/ready
 	$(RUN) -m ruff check .

@@ -10,7 +10,7 @@ import pytest
 
 import betacores as bc
 from betacores.constructions import units
-from betacores.constructions.units import WholeGroups
+from betacores.constructions.units import WholeGroups, doubt_rates
 from betacores.groups import Groups, read_groups
 from betacores.models import LogisticRegression
 from betacores.sources import ArraySource
@@ -119,9 +119,34 @@ class TestUnits:
         groups = Groups(list("abcd"), codes)
         assert WholeGroups(groups, rows).eligible().tolist() == [True, True, False, False]
         assert WholeGroups(groups).eligible() is None
-        # Of a few rows one may be doubtful by chance.
-        few = Groups(["many", "few"], np.repeat([0, 1], [400, 6]))
-        assert WholeGroups(few, np.arange(406) != 405).eligible().tolist() == [True, True]
+
+    def test_a_small_group_is_judged_by_what_groups_are_like(self):
+        # Sixty groups of ten rows: a doubtful row in some of them is chance where one in fifty rows is doubtful.
+        small = np.repeat(np.arange(60), 10)
+        rng = np.random.default_rng(0)
+        alike = WholeGroups(Groups(list(range(60)), small), rng.random(600) > 0.02)
+        assert (alike.members.sizes < 10).sum() > 5
+        assert alike.eligible()[alike.members.sizes >= 9].all()
+        # Where every second large group is dirty, ten rows without a doubtful one are no proof.
+        codes = np.concatenate([np.repeat(np.arange(40), 500), 40 + small])
+        rate = np.where(np.arange(100) % 2, 0.15, 0.01)[codes]
+        apart = WholeGroups(Groups(list(range(100)), codes), rng.random(len(codes)) > rate)
+        assert apart.eligible()[:40].tolist() == [True, False] * 20
+        assert not apart.eligible()[41::2].any()
+
+    def test_rates_are_those_that_groups_were_drawn_with(self):
+        rng = np.random.default_rng(1)
+        sizes = rng.integers(20, 400, 300)
+        true = np.where(np.arange(300) < 100, 0.01, 0.2)
+        rates, chances = doubt_rates(rng.binomial(sizes, true), sizes)
+        np.testing.assert_allclose(chances.sum(1), 1)
+        found = chances @ rates
+        assert np.abs(found - true)[sizes > 50].max() < 0.06
+        assert chances.mean(0)[rates < 0.05].sum() == pytest.approx(1 / 3, abs=0.03)
+
+    def test_groups_of_one_row_are_eligible_as_rows_are(self):
+        counted = np.random.default_rng(2).random(500) > 0.3
+        assert WholeGroups(Groups(list(range(500)), np.arange(500)), counted).eligible().tolist() == counted.tolist()
 
     def test_rows_that_do_not_count_are_left_out_of_their_groups(self):
         groups = WholeGroups(Groups(["a", "b"], np.array([0, 1, 0, 1, 0])), np.array([True, True, False, False, True]))

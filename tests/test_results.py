@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from betacores.experiments import gaussian, logistic, pursuit
+from betacores.experiments import gaussian, groups, logistic, pursuit
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
-@pytest.mark.parametrize(("name", "experiment"), [("gaussian", gaussian), ("pursuit", pursuit), ("logistic", logistic)])
+EXPERIMENTS = {"gaussian": gaussian, "pursuit": pursuit, "logistic": logistic, "groups": groups}
+
+
+@pytest.mark.parametrize(("name", "experiment"), EXPERIMENTS.items())
 def test_stored_runs_make_the_stored_page(name, experiment, tmp_path):
     shutil.copytree(RESULTS / name, tmp_path / name)
     (tmp_path / name / "README.md").unlink()

@@ -9,15 +9,30 @@ if TYPE_CHECKING:
     from betacores import datasets, models
     from betacores.comparison import compare
     from betacores.coreset import Coreset
+    from betacores.estimators import CoresetClassifier, CoresetRegressor, CoresetSelector
     from betacores.front_door import summarize
     from betacores.storage import load
 
 __version__ = "0.1.0"
 
-__all__ = ["Coreset", "__version__", "compare", "datasets", "load", "models", "summarize"]
+__all__ = [
+    "Coreset",
+    "CoresetClassifier",
+    "CoresetRegressor",
+    "CoresetSelector",
+    "__version__",
+    "compare",
+    "datasets",
+    "load",
+    "models",
+    "summarize",
+]
 
 _HOMES = {
     "Coreset": "betacores.coreset",
+    "CoresetClassifier": "betacores.estimators",
+    "CoresetRegressor": "betacores.estimators",
+    "CoresetSelector": "betacores.estimators",
     "compare": "betacores.comparison",
     "load": "betacores.storage",
     "summarize": "betacores.front_door",

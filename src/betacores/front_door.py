@@ -18,7 +18,7 @@ from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
 from betacores.precision import single_precision
-from betacores.preparation import Guarding, prepare
+from betacores.preparation import Guarding, Prepared, prepare
 from betacores.quality import kl_estimate
 from betacores.scores import contamination
 from betacores.target import target_of
@@ -42,6 +42,7 @@ def summarize(
     groups: Any = None,
     max_groups: int | Literal["auto"] = "auto",
     weights_by: Literal["row", "group"] | None = None,
+    sample_weight: Any = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     **settings: Any,
@@ -89,6 +90,9 @@ def summarize(
     weights_by
         Whether the rows of a group have weights of their own (``"row"``, as published, and the default of beta-cores
         and sparse-vi) or one in common (``"group"``, what pursuit and uniform do).
+    sample_weight
+        How many rows each row stands for, for pursuit: a whole number is as good as the row repeated, and a row of
+        weight 0 counts nothing and is never chosen. Scores and contamination are of the rows as given.
     seed
         Same seed, same input, same coreset.
     progress
@@ -107,13 +111,18 @@ def summarize(
     """
     construction, settings = check_arguments(method, size, beta, readout, guard, score_beta, seed, **settings)
     guard = guard if construction.guarded else None
+    if sample_weight is not None and not construction.guarded:
+        raise TypeError(
+            f"sample_weight: weights of input rows are not supported by the method {method!r}; use method='pursuit'."
+        )
     grouping = None
     if groups is None:
         _check_no_groups(max_groups, weights_by)
     else:
         _check_grouped(method, construction, size, max_groups, weights_by, settings)
         grouping, data = read_groups(groups, data, len(data))
-    problem = read_problem(data, y, model)
+    problem = read_problem(data, y, model, sample_weight)
+    _check_counted_labels(problem)
     rows = problem.source.row_count
     what, most, asked = ("rows", rows, size) if grouping is None else ("groups", len(grouping), max_groups)
     if asked != "auto" and asked > most:
@@ -133,6 +142,7 @@ def summarize(
             "score_beta": score_beta,
             "seed": seed,
             **({} if grouping is None else {"groups": len(grouping), "weights_by": weights_by}),
+            **({} if _unweighted(problem) else {"sample_weight": float(problem.source.weights.sum(dtype=np.float64))}),
             **settings,
         },
         notes=list(problem.notes),
@@ -164,6 +174,18 @@ def _check_grouped(
             raise ValueError(f"weights_by: the method {method!r} gives one weight to a group; leave it out.")
     if settings.get("init") is not None:
         raise ValueError("init: with groups it is not supported; leave it out.")
+
+
+def _unweighted(problem: Problem) -> bool:
+    return bool((problem.source.weights == 1).all())
+
+
+def _check_counted_labels(problem: Problem) -> None:
+    if problem.labels is None or problem.y is None:
+        return
+    counted = problem.y[problem.source.weights > 0]
+    if (counted == counted[0]).all():
+        raise ValueError("sample_weight: the rows that count are all of one class; rows of both classes are needed.")
 
 
 def check_arguments(
@@ -211,7 +233,7 @@ def _summarize(
     started = time.perf_counter()
     target = target_of(model, source, found, prepared.beta, keys[1])
     by_row = None if asked.get("weights_by") is None else asked["weights_by"] == "row"
-    context = Context(prepared, target, asked["readout"], progress, grouping, by_row)
+    context = Context(_choosable(prepared, problem), target, asked["readout"], progress, grouping, by_row)
     path = construction.build(context, keys[2], size, settings)
     info.timings[asked["method"]] = time.perf_counter() - started
     info.warnings.extend(path.warnings)
@@ -259,6 +281,15 @@ def _summarize(
         grouping=grouping,
     )
     return whole.at(len(path.weights))
+
+
+def _choosable(prepared: Prepared, problem: Problem) -> Prepared:
+    """Return the same with no trust in rows that count nothing, so that none of them is chosen."""
+    counted = problem.source.weights > 0
+    if counted.all():
+        return prepared
+    trust = counted.astype(np.float32)
+    return prepared._replace(trust=trust if prepared.trust is None else prepared.trust * trust)
 
 
 def _kept_rows(problem: Problem, path: Path) -> tuple[np.ndarray, np.ndarray | None]:

@@ -33,9 +33,10 @@ class Problem:
     notes: tuple[str, ...]
 
 
-def read_problem(data: Any, y: Any, model: str | Model) -> Problem:
-    """Check a table and its response, and choose the model if that was left open."""
+def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> Problem:
+    """Check a table, its response and the weights of its rows, and choose the model if that was left open."""
     x, columns = read_table(data)
+    weights = read_weights(weights, len(x))
     response = None if y is None else read_response(y, len(x))
     model, note = _choose_model(model, response)
     if response is not None and model.response == "none":
@@ -60,7 +61,7 @@ def read_problem(data: Any, y: Any, model: str | Model) -> Problem:
             "the rows are kept as given. If they are not errors, rescale the columns."
         )
     rows = encode_rows(x, response, labels)
-    return Problem(model, ArraySource(rows.x, rows.y, columns), x, response, labels, tuple(notes))
+    return Problem(model, ArraySource(rows.x, rows.y, columns, weights), x, response, labels, tuple(notes))
 
 
 def encode_rows(x: np.ndarray, y: np.ndarray | None, labels: np.ndarray | None) -> Rows:
@@ -112,6 +113,25 @@ def read_response(y: Any, rows: int) -> np.ndarray:
         row = int(np.isinf(response).argmax())
         raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
     return response
+
+
+def read_weights(weights: Any, rows: int) -> np.ndarray | None:
+    """Return how many rows each row stands for; None if it is one, for all of them."""
+    if weights is None:
+        return None
+    counts = np.asarray(weights)
+    if counts.shape != (rows,):
+        raise ValueError(
+            f"sample_weight: expected one number for each of the {rows} rows of data, got shape {counts.shape}."
+        )
+    if counts.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight: expected numbers, got {counts.ravel()[:1].tolist()[0]!r}.")
+    if not (np.isfinite(counts).all() and counts.min() >= 0):
+        row = int((~np.isfinite(counts) | (counts < 0)).argmax())
+        raise ValueError(f"sample_weight: expected finite numbers, 0 or more; row {row} has {counts[row]}.")
+    if not counts.any():
+        raise ValueError("sample_weight: every weight is zero; at least some rows must count.")
+    return None if (counts == 1).all() else counts.astype(np.float32)
 
 
 def check_seed(seed: Any) -> int:

@@ -34,7 +34,7 @@ EXPLAINED_ROWS = 5000
 
 
 class Prepared(NamedTuple):
-    """The model without open ends, rows with trust as their weights, β and its mode, and scores of all rows."""
+    """The model without open ends, rows weighted by trust, β and its mode, and scores of all rows."""
 
     model: Model
     source: ArraySource
@@ -73,7 +73,7 @@ def prepare(
     model, source = problem.model, problem.source
     trusted = _timed(info, "guard", lambda: _trust(problem, guard, guard_key, info))
     if trusted is not None:
-        source = source.weighted(trusted)
+        source = source.weighted(source.weights * trusted)
     model = _timed(info, "noise", lambda: settled(model, source, noise_key, info))
     tuning = None
     if beta is None:

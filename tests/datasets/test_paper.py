@@ -1,6 +1,7 @@
 """Prepared data sets: the paper's row counts, no leak, and nothing learned from test rows."""
 
 import functools
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -169,6 +170,61 @@ def test_hospital_takes_first_known_values_by_encounter(tmp_path):
     assert not any(name.startswith(("readmitted", "examide", "weight", "patient")) for name in split.columns)
 
 
+def tiny_cells():
+    """Patients of three cells: five old women, nine old men, six young men; two of them are dropped for their codes."""
+    columns = tiny_hospital()
+    patient = columns["patient_nbr"]
+    columns |= {"race": words("A"), "age": np.where(patient < 14, "[80-90)", "[20-30)")}
+    columns["gender"] = np.where(patient < 5, "Female", "Male")
+    columns |= {name: np.where(patient % 10 == 6, "V27", "250") for name in paper.HOSPITAL_DIAGNOSES}
+    return columns
+
+
+def test_hospital_groups_are_parts_of_cells(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper, "SMALL_CELL", 5)
+    path = write(tmp_path / "tiny.parquet", tiny_cells())
+    groups = paper.hospital_groups(path=path)
+    split = paper.hospital_readmissions(path=path)
+    assert len(groups) == len(split.y_train) == 18
+    assert groups[:5] == [None] * 5, "five women are too few for groups"
+    assert groups[13:] == [None] * 5, "and of the six young men one was dropped"
+    sizes = Counter(groups[5:13])
+    assert sizes.keys() == {("[80-90)", "A", "Male", quality) for quality in range(3)}
+    assert sorted(sizes.values()) == [2, 3, 3]
+    assert paper.hospital_groups(path=path) == groups
+    assert any(paper.hospital_groups(path=path, seed=seed) != groups for seed in range(1, 4))
+
+
+def test_hospital_groups_need_their_columns(tmp_path):
+    with pytest.raises(ValueError, match="lacks columns: 'age', 'gender'"):
+        paper.hospital_groups(path=write(tmp_path / "tiny.parquet", tiny_hospital()))
+
+
+@pytest.mark.data
+def test_real_hospital_groups():
+    split, groups = real("hospital_readmissions"), real_groups(0)
+    assert len(groups) == len(split.y_train)
+    sizes = Counter(group for group in groups if group is not None)
+    assert (len(sizes), sizes.total()) == (165, 54_615)
+    for cell in {group[:3] for group in sizes}:
+        parts = [sizes[paper.HospitalGroup(*cell, quality)] for quality in range(3)]
+        assert sum(parts) > 40
+        assert max(parts) - min(parts) <= 1
+    again, other = paper.hospital_groups(seed=0), paper.hospital_groups(seed=1)
+    assert again == groups
+    assert other != groups
+    assert [g and g[:3] for g in other] == [g and g[:3] for g in groups], "the seed moves no row to another cell"
+
+
+@pytest.mark.data
+def test_real_hospital_groups_tell_age_and_gender_of_their_rows():
+    split, groups = real("hospital_readmissions", preparation="robust"), real_groups(0)
+    for name, place in (("age", 0), ("race", 1), ("gender", 2)):
+        for level in {group[place] for group in groups if group is not None}:
+            column = split.x_train[:, split.columns.index(f"{name}={level}")]
+            assert all(column[row] == (group[place] == level) for row, group in enumerate(groups) if group is not None)
+
+
 def test_bad_requests_are_refused(tmp_path):
     with pytest.raises(ValueError, match="Did you mean 'robust'"):
         paper.adult(preparation="robst")
@@ -184,6 +240,12 @@ def real(name, **settings):
         return getattr(paper, name)(**settings)
     except FileNotFoundError:
         pytest.skip(f"BETACORES_DATA does not hold {FILES[name].file}")
+
+
+@functools.cache
+def real_groups(seed):
+    real("hospital_readmissions")  # Skips where the file is missing.
+    return paper.hospital_groups(seed=seed)
 
 
 # Training rows, columns, test rows, and positive training and test rows where labels are counted.

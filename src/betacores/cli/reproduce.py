@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 
+class Experiment(NamedTuple):
+    """Trials by default and in a trial run, and the options that not every experiment takes."""
+
+    trials: int
+    quick_trials: int = 1
+    takes: tuple[str, ...] = ()
+
+
+# By name; the module of an experiment is called like it.
+EXPERIMENTS = {
+    "gaussian": Experiment(trials=5, quick_trials=2, takes=("size",)),
+    "pursuit": Experiment(trials=10),
+    "logistic": Experiment(trials=10, takes=("quick",)),
+    "groups": Experiment(trials=5, takes=("quick",)),
+    "neural-linear": Experiment(trials=30, takes=("quick",)),
+}
+
+
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="Which experiment: gaussian, pursuit or logistic.")],
+    experiment: Annotated[str, typer.Argument(help=f"Which experiment: {', '.join(EXPERIMENTS)}.")],
     out: Annotated[Path | None, typer.Option(help="Folder for figures and tables.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Number of trials; by default 5 (gaussian) or 10.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Number of trials; by default 5 to 30.")] = None,
     size: Annotated[int, typer.Option(help="Outer iterations M (gaussian).")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the first trial.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Little of it: a trial run of the command.")] = False,
@@ -19,23 +38,20 @@ def reproduce(
 ) -> None:
     """Run an experiment and write its figures and tables; what an earlier run finished is kept."""
     from betacores.cli.progress import progress_bar
-    from betacores.experiments import gaussian, logistic, pursuit
     from betacores.inputs import check_choice, check_number
 
-    check_choice("experiment", experiment, ("gaussian", "pursuit", "logistic"))
+    check_choice("experiment", experiment, tuple(EXPERIMENTS))
     if trials is not None:
         check_number("trials", trials, at_least=1, whole=True)
     check_number("size", size, at_least=1, whole=True)
-    trials = trials or (5 if experiment == "gaussian" else 10)
+    chosen = EXPERIMENTS[experiment]
+    trials = trials or chosen.trials
     if quick:
-        trials, size = min(trials, 2 if experiment == "gaussian" else 1), min(size, 20)
-    settings: dict[str, Any] = {"trials": trials, "seed": seed, "jobs": jobs}
+        trials, size = min(trials, chosen.quick_trials), min(size, 20)
+    options = {"size": size, "quick": quick}
+    own: dict[str, Any] = {name: options[name] for name in chosen.takes}
     out = out or (Path("quick-results") if quick else Path("docs/results")) / experiment
+    module = import_module(f"betacores.experiments.{experiment.replace('-', '_')}")
     with progress_bar("Runs") as progress:
-        if experiment == "gaussian":
-            files = gaussian.reproduce(out, size=size, progress=progress, **settings)
-        elif experiment == "logistic":
-            files = logistic.reproduce(out, quick=quick, progress=progress, **settings)
-        else:
-            files = pursuit.reproduce(out, progress=progress, **settings)
+        files = module.reproduce(out, trials=trials, seed=seed, jobs=jobs, progress=progress, **own)
     typer.echo("\n".join(str(file) for file in files))

@@ -55,7 +55,10 @@ def checked(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
         if name in defaults:
             continue
         if name in ("weights", "sample_weight"):
-            raise TypeError(f"{name}: weights of input rows are not supported; repeat rows, or leave it out.")
+            raise TypeError(
+                f"{name}: weights of input rows are not supported here; give sample_weight= to method='pursuit', or "
+                "repeat rows."
+            )
         near = difflib.get_close_matches(name, defaults, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         taken = f" It takes: {', '.join(defaults)}." if defaults else " It takes no settings of its own."

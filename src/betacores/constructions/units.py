@@ -16,8 +16,13 @@ from betacores.tangent import row_vectors
 
 # Rows whose vectors are held at once.
 TOGETHER = 16_384
-# A group may have this share fewer rows that can be believed than the cleanest quarter, beyond chance.
-SHARE_SLACK = 0.03
+# This share of the rows is taken to be in groups that are clean, or as clean as there are.
+CLEANEST = 0.25
+# Of a group's rows so many more may be doubtful, and of this one must be so sure.
+RATE_SLACK, SURE = 0.03, 0.95
+# Rates of doubtful rows that are considered, closer to each other near zero.
+RATES = np.linspace(0.01, 0.995, 120) ** 2
+EM_STEPS = 300
 
 
 class Units(Protocol):
@@ -99,18 +104,43 @@ class WholeGroups:
         return np.linalg.norm(vectors, axis=1) / np.sqrt(np.maximum(self.members.sizes[units], 1))
 
     def eligible(self) -> Bool[np.ndarray, " groups"] | None:
-        """Return which groups may be chosen: those with as many rows that count as the others have, up to chance."""
+        """Return which groups may be chosen: those that are surely no dirtier than the cleanest, as far as can be told.
+
+        A group of few rows shows little of itself, and is judged by what groups are like here: see `doubt_rates`.
+        """
         if self.counted is None:
             return None
-        share = self.members.sizes / self.groups.sizes
-        error = np.sqrt(share * (1 - share) / self.groups.sizes)
-        # Of the rows, a quarter is in groups that are no worse than this.
-        order = np.argsort(-share)
-        ahead = np.cumsum(self.groups.sizes[order]) >= 0.25 * len(self.counted)
-        usual = share[order][ahead.argmax()]
-        return share + 2 * error >= usual - SHARE_SLACK
+        sizes = self.groups.sizes
+        rates, chances = doubt_rates(sizes - self.members.sizes, sizes)
+        usual = rates[np.searchsorted(np.cumsum(sizes @ chances), CLEANEST * sizes.sum() * (1 - 1e-6))]
+        clean = chances[:, rates <= usual + RATE_SLACK].sum(1)
+        order = np.argsort(-clean, kind="stable")
+        level = clean[order][(np.cumsum(sizes[order]) >= CLEANEST * sizes.sum()).argmax()]
+        return clean >= min(SURE, level)
 
     def as_rows(self, path: Path) -> Path:
         """Return a path of groups as one of rows."""
         weights = np.repeat(path.weights, self.members.sizes[path.indices], axis=1)
         return path._replace(indices=self.members.rows_of(path.indices), weights=weights)
+
+
+def doubt_rates(
+    doubtful: Int[np.ndarray, " groups"], sizes: Int[np.ndarray, " groups"]
+) -> tuple[Float[np.ndarray, " rates"], Float[np.ndarray, "groups rates"]]:
+    """Return rates of doubtful rows, and how likely each is to be that of a group, given the counts of all groups.
+
+    Empirical Bayes: counts are binomial, and how common each rate is among groups is found by maximum likelihood. Where
+    groups are much alike a small one with a doubtful row is like the others; where some are clean and others are not,
+    it could be either.
+    """
+    kinds, kind_of, times = np.unique(
+        np.column_stack([doubtful, sizes]), axis=0, return_inverse=True, return_counts=True
+    )
+    log_likelihood = kinds[:, :1] * np.log(RATES) + (kinds[:, 1:] - kinds[:, :1]) * np.log1p(-RATES)
+    likelihood = np.exp(log_likelihood - log_likelihood.max(1, keepdims=True))
+    common = np.full(len(RATES), 1 / len(RATES))
+    for _ in range(EM_STEPS):
+        chances = likelihood * common
+        chances /= chances.sum(1, keepdims=True)
+        common = times @ chances / times.sum()
+    return RATES, chances[kind_of.ravel()]

@@ -2,12 +2,14 @@
 
 from betacores.datasets.contamination import SCHEMES, contaminate
 from betacores.datasets.paper import (
+    HospitalGroup,
     Split,
     adult,
     bike_sharing,
     boston_housing,
     california_housing,
     covtype,
+    hospital_groups,
     hospital_readmissions,
     phishing,
     songs,
@@ -28,6 +30,7 @@ __all__ = [
     "GAUSSIAN_OUTLIERS",
     "SCHEMES",
     "Dirty",
+    "HospitalGroup",
     "Split",
     "adult",
     "bike_sharing",
@@ -40,6 +43,7 @@ __all__ = [
     "covtype",
     "flipped_logistic",
     "gaussian_with",
+    "hospital_groups",
     "hospital_readmissions",
     "phishing",
     "shifted_linear",

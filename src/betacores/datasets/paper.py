@@ -44,6 +44,9 @@ HOSPITAL_NUMERIC = (
 # Identifiers, and columns that are mostly missing.
 HOSPITAL_UNUSED = ("encounter_id", "patient_nbr", "weight", "payer_code", "medical_specialty", "max_glu_serum")
 HOSPITAL_TRAINING = 60_000
+HOSPITAL_CELLS = ("age", "race", "gender")
+# Cells of no more patients make no groups.
+SMALL_CELL = 40
 BIKE_NUMERIC = ("temp", "atemp", "hum", "windspeed")
 BIKE_FLAGS = ("yr", "holiday", "workingday")
 BIKE_CATEGORIES = ("season", "mnth", "hr", "weekday", "weathersit")
@@ -118,18 +121,43 @@ def hospital_readmissions(
         True does the same, to compare with published numbers. Never use it to learn anything about patients.
     """
     _check(preparation, seed)
-    everything = column_names("hospital_readmissions", path=path)
-    needed = ["encounter_id", "patient_nbr", *HOSPITAL_NUMERIC, "readmitted"]
-    table = read("hospital_readmissions", path=path, columns=dict.fromkeys([*needed, *everything]))
-    raw = _first_encounters(table)
-    raw |= {name: _as_numbers(raw[name]) for name in HOSPITAL_DIAGNOSES}
-    coded = ~np.isnan(np.array([raw[name] for name in HOSPITAL_DIAGNOSES])).any(0)
+    raw, train, test = _hospital_patients(path)
     y = (raw["readmitted"] != "NO").astype(int)
-    train, test = (rows[coded[rows]] for rows in np.split(np.arange(len(y)), [HOSPITAL_TRAINING]))
     test = _balanced(test, y, seed) if balanced else test
     aside = {*HOSPITAL_UNUSED, *HOSPITAL_NUMERIC, *(() if as_published else ("readmitted",))}
-    categories = [name for name in everything if name not in aside]
+    categories = [name for name in column_names("hospital_readmissions", path=path) if name not in aside]
     return _prepare(raw, y, train, test, preparation, HOSPITAL_NUMERIC, categories, components=COMPONENTS)
+
+
+class HospitalGroup(NamedTuple):
+    """What a group of patients has in common, and which of the three parts of its cell it is."""
+
+    age: str
+    race: str
+    gender: str
+    quality: int
+
+
+def hospital_groups(*, seed: int = 0, path: PathLike = None) -> list[HospitalGroup | None]:
+    """Return the group of every training row of `hospital_readmissions`, None for rows in no group.
+
+    As in the paper: cells of age, race and gender with more than 40 patients, each split at random, by `seed`, in three
+    parts that differ by one patient at most. The parts are called quality 0, 1 and 2; nothing but the name tells them
+    apart, until an experiment makes them differ. Of the 55,163 rows 54,615 are in the 165 groups of 55 cells.
+    """
+    check_seed(seed)
+    random = np.random.default_rng(seed)
+    raw, train, _ = _hospital_patients(path, HOSPITAL_CELLS)
+    cells: dict[tuple[str, str, str], list[int]] = {}
+    for row, cell in enumerate(zip(*(raw[name][train] for name in HOSPITAL_CELLS), strict=True)):
+        age, race, gender = map(str, cell)
+        cells.setdefault((age, race, gender), []).append(row)
+    groups: list[HospitalGroup | None] = [None] * len(train)
+    for cell in sorted(cells):
+        if len(cells[cell]) > SMALL_CELL:
+            for place, row in enumerate(random.permutation(cells[cell])):
+                groups[row] = HospitalGroup(*cell, place % 3)
+    return groups
 
 
 def boston_housing(*, preparation: str = "paper", seed: int = 0, path: PathLike = None) -> Split:
@@ -272,6 +300,19 @@ def _balanced(rows: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
     """Return all rows of the rarer label and as many of the other, in their order."""
     few, many = sorted((rows[y[rows] == label] for label in (0, 1)), key=len)
     return np.sort(np.concatenate([few, np.random.default_rng(seed).permutation(many)[: len(few)]]))
+
+
+def _hospital_patients(
+    path: PathLike, needed: Sequence[str] = ()
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Return one row a patient, and which rows are for training and for testing, before balancing."""
+    columns = ["encounter_id", "patient_nbr", *HOSPITAL_NUMERIC, "readmitted", *needed]
+    everything = column_names("hospital_readmissions", path=path)
+    raw = _first_encounters(read("hospital_readmissions", path=path, columns=dict.fromkeys([*columns, *everything])))
+    raw |= {name: _as_numbers(raw[name]) for name in HOSPITAL_DIAGNOSES}
+    coded = ~np.isnan(np.array([raw[name] for name in HOSPITAL_DIAGNOSES])).any(0)
+    train, test = (rows[coded[rows]] for rows in np.split(np.arange(len(coded)), [HOSPITAL_TRAINING]))
+    return raw, train, test
 
 
 def _first_encounters(table: pa.Table) -> dict[str, np.ndarray]:

@@ -1,0 +1,189 @@
+"""What the estimators share: their parameters, and the way from a table as given to a coreset in its units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pyarrow
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from betacores.coreset import Coreset
+from betacores.estimators.reading import check_numeric, take_groups, without
+from betacores.estimators.scaling import Scaling, as_given, robust_scaling
+from betacores.front_door import summarize
+from betacores.inputs import check_choice, encode_rows, read_weights
+from betacores.models import LinearRegression, Model
+from betacores.noise import robust_noise
+from betacores.precision import single_precision
+from betacores.sources import ArraySource
+
+SEEDS = 2**31 - 1
+# In units of the response's robust scale.
+LEAST_NOISE = 1e-3
+
+
+class Summary(NamedTuple):
+    """A coreset in the units it was built in, those units, and the same coreset in the units of the table."""
+
+    built: Coreset
+    scaling: Scaling
+    coreset: Coreset
+
+
+class Table(NamedTuple):
+    """A table as it came in, checked: numbers, names, and what the rows count and belong to."""
+
+    x: np.ndarray
+    names: list[str]
+    sample_weight: np.ndarray | None
+    groups: list[Any] | None
+
+    def scaling(self, y: np.ndarray | None) -> Scaling:
+        """Return units for the table, and for the response if it is real, from the rows that count."""
+        counted = slice(None) if self.sample_weight is None else self.sample_weight > 0
+        return robust_scaling(self.x[counted], None if y is None else y[counted])
+
+
+class CoresetEstimator(BaseEstimator):
+    """Parameters and inner workings of the estimators; see the subclasses."""
+
+    coreset_: Coreset | None
+    n_features_in_: int
+
+    def __init__(
+        self,
+        *,
+        model: str | Model = "auto",
+        size: int | str = "auto",
+        beta: float | str = "auto",
+        method: str = "pursuit",
+        guard: str | Callable[[np.ndarray], Any] | None = "auto",
+        max_groups: int | str = "auto",
+        scale: str | None = "robust",
+        random_state: Any = 0,
+        method_settings: Mapping[str, Any] | None = None,
+    ):
+        self.model = model
+        self.size = size
+        self.beta = beta
+        self.method = method
+        self.guard = guard
+        self.max_groups = max_groups
+        self.scale = scale
+        self.random_state = random_state
+        self.method_settings = method_settings
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any, **checks: Any) -> tuple[Table, Any]:
+        """Return the table of `fit` and its response, checked as scikit-learn does."""
+        if self.scale is not None:
+            check_choice("scale", self.scale, ("robust",))
+        X, labels, self._group_columns = take_groups(X, groups)
+        check_numeric(X)
+        wanted = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2, **checks}
+        if y is None and not self.__sklearn_tags__().target_tags.required:
+            x, response = validate_data(self, X, **wanted), None
+        else:
+            x, response = validate_data(self, X, y, **wanted)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(x.shape[1])])
+        return Table(x, [str(name) for name in names], read_weights(sample_weight, len(x)), labels), response
+
+    def _summarise(self, table: Table, y: np.ndarray | None, model: str | Model, *, real: bool) -> Summary:
+        """Return the coreset of a table whose response, if it has one, is real or else a label."""
+        scaled = self.scale is not None and not isinstance(model, Model)
+        scaling = table.scaling(y if real else None) if scaled else as_given(table.x)
+        names = [name for name, varies in zip(table.names, scaling.varies, strict=True) if varies]
+        response = scaling.response(y) if real and y is not None else y
+        x = scaling.table(table.x)
+        if scaled and model == "linear" and response is not None:
+            model = _with_some_noise(x, response, table.sample_weight)
+        built = summarize(
+            _named(x, names),
+            response,
+            model=model,
+            sample_weight=table.sample_weight,
+            guard=_in_own_units(self.guard, table.x),
+            **self._arguments(table),
+        )
+        # The person's own guard, not the wrapped one that holds on to the table.
+        built.info.settings["guard"] = self.guard if callable(self.guard) else built.info.settings["guard"]
+        return Summary(built, scaling, _in_own_rows(built, scaling, table.x, y))
+
+    def _arguments(self, table: Table) -> dict[str, Any]:
+        """Return the arguments of `summarize` that do not depend on units."""
+        groups = None if table.groups is None else len(set(table.groups))
+        own = {
+            "size": _at_most(self.size, len(table.x)),
+            "beta": self.beta,
+            "method": self.method,
+            "groups": table.groups,
+            "max_groups": self.max_groups if groups is None else _at_most(self.max_groups, groups),
+            "seed": self._seed(),
+        }
+        further = dict(self.method_settings or {})
+        taken = [name for name in further if name in {*own, "model", "guard", "sample_weight"}]
+        if taken:
+            raise ValueError(f"method_settings: {taken[0]!r} is a parameter of the estimator or of fit; pass it there.")
+        return {**own, **further}
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(SEEDS))
+
+    def _learn(self, indices: np.ndarray, weights: np.ndarray, scores: np.ndarray | None) -> None:
+        self.sample_indices_ = indices
+        self.sample_weight_ = weights
+        self.scores_ = scores
+
+    def _read_rows(self, X: Any) -> np.ndarray:
+        """Return rows to predict, checked against those of `fit`."""
+        check_is_fitted(self)
+        X = without(X, self._group_columns)
+        check_numeric(X)
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+
+def _named(x: np.ndarray, names: list[str]) -> Any:
+    """Return a table with names, so that what is said of columns is said by theirs."""
+    if names == [f"x{j}" for j in range(x.shape[1])]:
+        return x
+    return pyarrow.table(dict(zip(names, np.ascontiguousarray(x.T), strict=True)))
+
+
+def _with_some_noise(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> str | Model:
+    """Return a linear model that rows exactly on a plane do not overstrain: single precision cannot hold its mode."""
+    rows = encode_rows(x, y, None)
+    with single_precision():
+        noise = robust_noise(ArraySource(rows.x, rows.y, weights=weights), True, jax.random.key(0))
+    return LinearRegression(LEAST_NOISE) if noise < LEAST_NOISE else "linear"
+
+
+def _at_most(asked: Any, most: int) -> Any:
+    whole = isinstance(asked, (int, np.integer)) and not isinstance(asked, bool)
+    return min(int(asked), most) if whole else asked
+
+
+def _in_own_units(guard: Any, x: np.ndarray) -> Any:
+    """Return a person's guard as one that is shown the table as given, whatever units it is summarised in."""
+    return (lambda _: guard(x)) if callable(guard) else guard
+
+
+def _in_own_rows(built: Coreset, scaling: Scaling, x: np.ndarray, y: np.ndarray | None) -> Coreset:
+    """Return a coreset with rows, response and model as the table was given."""
+    path = built.path.indices
+    rows, response = x[path][:, scaling.varies], None if y is None else y[path]
+    if built.path.points is not None:
+        rows, response = scaling.undone(built.path_X), built.path_y
+        if response is not None and built.labels is None:
+            response = scaling.response_undone(response)
+    own = replace(built, path_X=rows, path_y=response, model=scaling.model(built.model))
+    if isinstance(own.model, LinearRegression) and isinstance(built.model, LinearRegression):
+        before, after = (f"noise: {float(model.noise):.3g}" for model in (built.model, own.model))
+        own.info.notes[:] = [note.replace(before, after) for note in own.info.notes]
+    return own.at(len(own.path.weights))

@@ -1,0 +1,124 @@
+"""The kinds of regression behind `CoresetRegressor`, each a function from a checked table to something that predicts.
+
+To add one: a class with the fields and the method of `Regression`, a function that makes it, and its name in
+`CoresetRegressor.fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from betacores.coreset import Coreset
+from betacores.estimators.base import Summary, Table
+from betacores.estimators.prediction import Predictor, predictor
+from betacores.estimators.scaling import Scaling, as_given
+from betacores.groups import read_groups
+from betacores.models import LinearRegression
+
+Moments = tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]
+
+
+class Regression(Protocol):
+    """What a fit leaves behind: rows, their weights, a score for every row, and predictions in the table's units."""
+
+    @property
+    def coreset(self) -> Coreset | None:
+        """The coreset in the table's units, if it is one of a model of `betacores.models`."""
+
+    @property
+    def indices(self) -> Int[np.ndarray, " m"]:
+        """Numbers of the chosen rows."""
+
+    @property
+    def weights(self) -> Float[np.ndarray, " m"]:
+        """Their weights."""
+
+    @property
+    def scores(self) -> Float[np.ndarray, " rows"] | None:
+        """For every row how much the model believes it; None where the method does not ask."""
+
+    def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
+        """Return mean and standard deviation of new responses."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Bayesian linear regression on the coreset."""
+
+    coreset: Coreset
+    scaling: Scaling
+    posterior: Predictor
+    noise: float
+
+    @property
+    def indices(self) -> Int[np.ndarray, " m"]:
+        """Numbers of the chosen rows."""
+        return self.coreset.indices
+
+    @property
+    def weights(self) -> Float[np.ndarray, " m"]:
+        """Their weights."""
+        return self.coreset.weights
+
+    @property
+    def scores(self) -> Float[np.ndarray, " rows"]:
+        """For every row how much the model believes it."""
+        return self.coreset.scores
+
+    def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
+        """Return mean and standard deviation of new responses."""
+        mean, variance = self.posterior.moments(self.scaling.table(x))
+        return self.scaling.response_undone(mean), self.scaling.unit * np.sqrt(self.noise**2 + variance)
+
+
+def linear(summary: Summary) -> Linear:
+    """Return the regression that a coreset of a linear model makes."""
+    model = summary.built.model
+    assert isinstance(model, LinearRegression)  # checked before the coreset was built
+    return Linear(summary.coreset, summary.scaling, predictor(summary.built), float(model.noise))
+
+
+@dataclass(frozen=True)
+class Neural:
+    """Bayesian linear regression on the last layer of a network, whose rows were chosen batch by batch."""
+
+    fit: Any
+    scaling: Scaling
+    coreset: None = None
+
+    @property
+    def indices(self) -> Int[np.ndarray, " m"]:
+        """Numbers of the chosen rows."""
+        return self.fit.indices
+
+    @property
+    def weights(self) -> Float[np.ndarray, " m"]:
+        """Their weights."""
+        return self.fit.weights
+
+    @property
+    def scores(self) -> Float[np.ndarray, " rows"] | None:
+        """For every row how much the model believes it; None where the method does not ask."""
+        return self.fit.scores
+
+    def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
+        """Return mean and standard deviation of new responses."""
+        mean, deviation = self.fit.predict(self.scaling.table(x))
+        return self.scaling.response_undone(mean), self.scaling.unit * np.asarray(deviation, np.float64)
+
+
+def neural(table: Table, y: np.ndarray, *, scaled: bool, arguments: Mapping[str, Any]) -> Neural:
+    """Return a network with a Bayesian last layer, from `betacores.neural.fit_neural_linear` and its arguments."""
+    from betacores.neural import fit_neural_linear
+
+    if table.sample_weight is not None:
+        raise ValueError("sample_weight: the model 'neural-linear' takes rows as they are; leave it out.")
+    scaling = table.scaling(y) if scaled else as_given(table.x)
+    batches = None if table.groups is None else read_groups(table.groups, table.x, len(y))[0]
+    fit = fit_neural_linear(scaling.table(table.x), scaling.response(y), batches=batches, **arguments)
+    return Neural(fit, scaling)
