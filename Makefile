@@ -30,6 +30,7 @@ reproduce: $(VENV)/ready
 	$(RUN) -m betacores reproduce pursuit --out docs/results/pursuit
 	$(RUN) -m betacores reproduce logistic --out docs/results/logistic
 	$(RUN) -m betacores reproduce groups --out docs/results/groups
+	$(RUN) -m betacores reproduce neural-linear --out docs/results/neural-linear
 
 lint: $(VENV)/ready
 	$(RUN) -m ruff check .

@@ -91,3 +91,21 @@ def test_readme_shows_the_two_commands_the_makefile_has():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
     for target in ("test-slow", "bench", "reproduce", "lint"):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_the_page_on_sources_does_what_it_says():
+    text = (ROOT / "docs" / "which-sources-to-keep.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for block in python_blocks("docs/which-sources-to-keep.md"):
+        exec(block, names)
+    coreset, dirty, clean = names["coreset"], {"Cedar", "Hazel"}, [2.0, -1.5, 1.0, 0.0]
+    assert len(coreset.groups) == 4
+    assert not dirty & set(coreset.groups)
+    table = coreset.group_table()
+    assert set(table["group"][-2:]) == dirty
+    assert (table["contamination"][-2:] > 0.1).all()
+    assert (table["contamination"][:-2] < 0.02).all()
+    (note,) = (note for note in coreset.info.notes if note.startswith("groups"))
+    assert note in text
+    assert np.abs(names["kept"].coef_[0] - clean).max() < 0.25
+    assert np.abs(names["everything"].coef_[0] - clean).max() > 1

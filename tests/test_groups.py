@@ -10,6 +10,7 @@ import pytest
 
 import betacores as bc
 from betacores.constructions import units
+from betacores.constructions.screening import surely_dirty
 from betacores.constructions.units import WholeGroups, doubt_rates
 from betacores.groups import Groups, read_groups
 from betacores.models import LogisticRegression
@@ -271,7 +272,7 @@ def test_groups_by_name_are_those_by_label():
         ({"max_groups": 13}, "max_groups: at most the 12 groups of data can be kept, got 13"),
         ({"method": "giga"}, "groups: the method 'giga' chooses rows only; choose from: 'pursuit', 'beta-cores'"),
         ({"weights_by": "cell"}, "weights_by: 'cell' is not known"),
-        ({"weights_by": "row"}, "weights_by: the method 'pursuit' gives one weight to a group"),
+        ({"weights_by": "row", "method": "uniform"}, "weights_by: the method 'uniform' gives one weight to all rows"),
         ({"init": [1]}, "init: with groups it is not supported"),
         ({"groups": None, "max_groups": 3}, "max_groups: there are no groups"),
         ({"groups": None, "weights_by": "row"}, "weights_by: there are no groups"),
@@ -289,3 +290,61 @@ def test_a_coreset_of_rows_has_no_groups():
     for ask in (lambda: coreset.groups, lambda: coreset.group_scores, coreset.group_table):
         with pytest.raises(ValueError, match="the coreset was made of rows; pass groups= to summarize"):
             ask()
+
+
+class TestDirtyBeyondDoubt:
+    def belief(self, sizes, levels, spread=0.2, seed=0):
+        groups = read_groups(np.repeat(np.arange(len(sizes)), sizes), None, sum(sizes))[0]
+        noise = np.random.default_rng(seed).normal(0, spread, sum(sizes))
+        return np.repeat(levels, sizes) + noise, groups
+
+    def test_a_group_that_is_believed_much_less_than_the_cleanest_is(self):
+        believed, groups = self.belief([500, 500, 500, 500], [1.0, 0.97, 0.7, 1.0])
+        assert surely_dirty(believed, groups).tolist() == [False, False, True, False]
+
+    def test_few_rows_prove_nothing(self):
+        believed, groups = self.belief([500, 500, 20], [1.0, 1.0, 0.2])
+        assert not surely_dirty(believed, groups).any()
+        believed, groups = self.belief([1] * 50, np.linspace(0, 1, 50))
+        assert not surely_dirty(believed, groups).any()
+
+    def test_groups_that_are_all_alike_stay(self):
+        believed, groups = self.belief([300] * 10, [0.6] * 10)
+        assert not surely_dirty(believed, groups).any()
+
+    def test_the_cleanest_quarter_is_enough_to_tell(self):
+        believed, groups = self.belief([300] * 10, [1.0] * 3 + [0.5] * 7)
+        assert surely_dirty(believed, groups).tolist() == [False] * 3 + [True] * 7
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_its_plausible_lies_do_not_bend_the_posterior(self, seed):
+        random = np.random.default_rng(seed)
+        x, theta = random.normal(size=(4000, 3)), np.array([2.0, -1.5, 0.0])
+        chance, group = 1 / (1 + np.exp(-x @ theta)), random.integers(0, 5, 4000)
+        y = random.uniform(size=4000) < chance
+        lies = (group == 2) & (random.uniform(size=4000) < 0.5)
+        y[lies] = chance[lies] < 0.5
+        coreset = bc.summarize(x, y, groups=group, model=LogisticRegression(intercept=False), seed=seed)
+        assert 2 not in coreset.groups
+        assert any("groups: 2 set aside whole" in note for note in coreset.info.notes)
+        assert np.abs(coreset.posterior().mean - theta).max() < 0.4
+
+
+class TestRowWeightsOfPursuit:
+    def test_rows_of_the_same_groups_get_weights_of_their_own(self):
+        by_group, by_row = chosen("pursuit"), chosen("pursuit", "row")
+        assert set(by_row.groups) <= set(by_group.groups)
+        assert np.isin(by_row.indices, by_group.indices).all()
+        assert len(np.unique(by_row.weights.round(6))) > len(by_row.groups)
+        assert len(by_row) < len(by_group)
+
+    def test_they_come_closer_to_the_posterior_that_is_aimed_at(self):
+        by_group, by_row = chosen("pursuit"), chosen("pursuit", "row")
+        assert by_row.info.kl_estimate.value < by_group.info.kl_estimate.value + 0.1
+
+    def test_every_number_of_groups_has_its_coreset(self):
+        whole = chosen("pursuit", "row")
+        for m in range(1, len(whole.path.weights) + 1):
+            part = whole.at(m)
+            assert 1 <= len(part.groups) <= m
+            assert (part.weights > 0).all()

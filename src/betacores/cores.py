@@ -8,6 +8,7 @@ that may use one core only runs everything in place.
 from __future__ import annotations
 
 import os
+import sys
 
 
 def cores() -> list[int]:
@@ -27,3 +28,8 @@ def keep_to_one_core(number: int = -1) -> None:
         os.sched_setaffinity(0, {allowed[number % len(allowed)]})
     else:
         os.environ.setdefault("NPROC", "1")
+    if "numpy" in sys.modules:
+        # Its linear algebra may have made its threads already, which would take turns on the one core.
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)

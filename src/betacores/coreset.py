@@ -118,24 +118,35 @@ class Coreset:
         """
         import pandas
 
+        records = self.group_records()
+        frame = pandas.DataFrame({name: [record[name] for record in records] for name in records[0]})
+        return frame.assign(
+            group=pandas.Series([record["group"] for record in records], dtype=object),
+            rank=pandas.array([record["rank"] for record in records], dtype="Int64"),
+        )
+
+    def group_records(self) -> list[dict[str, Any]]:
+        """Return what `group_table` shows as plain dictionaries; groups that were not kept have no rank."""
         grouping, believed = self._grouping(), beliefs(self.scores, self.covariate_scores)
-        kept = self._kept_groups()
+        kept, weight = self._kept_groups(), self._mean_weights()
         score = grouping.means(believed)
         spread = np.sqrt(np.maximum(grouping.means(believed**2) - score**2, 0) / grouping.sizes)
         rank = {code: place + 1 for place, code in enumerate(kept)}
-        order = [*kept, *(code for code in np.argsort(-score, kind="stable") if code not in rank)]
-        frame = pandas.DataFrame(
+        order = [*kept, *(code for code in np.argsort(-score, kind="stable").tolist() if code not in rank)]
+        return [
             {
-                "group": pandas.Series([grouping.labels[code] for code in order], dtype=object),
-                "rank": pandas.array([rank.get(code) for code in order], dtype="Int64"),
-                "weight": self._mean_weights()[order],
-                "rows": grouping.sizes[order],
-                "score": score[order],
+                "group": grouping.labels[code],
+                "rank": rank.get(code),
+                "weight": float(weight[code]),
+                "rows": int(grouping.sizes[code]),
+                "score": float(score[code]),
+                **{
+                    name: float(np.clip(1 - score[code] + shift * spread[code], 0, 1))
+                    for name, shift in (("contamination", 0.0), ("low", -1.96), ("high", 1.96))
+                },
             }
-        )
-        for name, shift in (("contamination", 0.0), ("low", -1.96), ("high", 1.96)):
-            frame[name] = np.clip(1 - score + shift * spread, 0, 1)[order]
-        return frame
+            for code in order
+        ]
 
     def _grouping(self) -> Groups:
         if self.grouping is None:

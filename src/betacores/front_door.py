@@ -12,13 +12,14 @@ import numpy as np
 
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
 from betacores.constructions.path import Path
+from betacores.constructions.screening import choosable, without_dirty_groups
 from betacores.coreset import Coreset, Likelihood
 from betacores.groups import Groups, read_groups
 from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
 from betacores.precision import single_precision
-from betacores.preparation import Guarding, Prepared, prepare
+from betacores.preparation import Guarding, prepare
 from betacores.quality import kl_estimate
 from betacores.scores import contamination
 from betacores.target import target_of
@@ -83,13 +84,15 @@ def summarize(
     groups
         Choose whole groups of rows: a label for every row; the name of a column of ``data``, or of several, whose
         combinations are the groups and which then are no covariates; or lists of row numbers, one a group. Pursuit
-        leaves rows that it would not choose by themselves out of the groups it keeps.
+        leaves rows that it would not choose by themselves out of the groups it keeps, and sets groups that are dirty
+        beyond doubt aside altogether.
     max_groups
         The largest number of groups to keep, in place of ``size``. By default pursuit keeps as many as bring the
         estimated divergence below ``tolerance``; the other methods keep 10.
     weights_by
         Whether the rows of a group have weights of their own (``"row"``, as published, and the default of beta-cores
-        and sparse-vi) or one in common (``"group"``, what pursuit and uniform do).
+        and sparse-vi) or one in common (``"group"``, the default of pursuit and what uniform does). With ``"row"``
+        pursuit keeps of the groups it has chosen as many rows as are needed.
     sample_weight
         How many rows each row stands for, for pursuit: a whole number is as good as the row repeated, and a row of
         weight 0 counts nothing and is never chosen. Scores and contamination are of the rows as given.
@@ -170,8 +173,8 @@ def _check_grouped(
         check_number("max_groups", max_groups, at_least=1, whole=True)
     if weights_by is not None:
         check_choice("weights_by", weights_by, ("row", "group"))
-        if weights_by == "row" and method in ("pursuit", "uniform"):
-            raise ValueError(f"weights_by: the method {method!r} gives one weight to a group; leave it out.")
+        if weights_by == "row" and method == "uniform":
+            raise ValueError(f"weights_by: the method {method!r} gives one weight to all rows; leave it out.")
     if settings.get("init") is not None:
         raise ValueError("init: with groups it is not supported; leave it out.")
 
@@ -228,12 +231,15 @@ def _summarize(
     keys = jax.random.split(jax.random.key(info.settings["seed"]), 5)
     asked = info.settings
     prepared = prepare(problem, keys[0], info, beta=beta, score_beta=asked["score_beta"], guard=asked["guard"])
+    if grouping is not None and construction.guarded:
+        prepared, said = without_dirty_groups(prepared, grouping)
+        info.notes.extend(said)
     model, source, found = prepared.model, prepared.source, prepared.found
     info.settings |= {"model": model.name, "beta": prepared.beta, "score_beta": prepared.score_beta}
     started = time.perf_counter()
     target = target_of(model, source, found, prepared.beta, keys[1])
     by_row = None if asked.get("weights_by") is None else asked["weights_by"] == "row"
-    context = Context(_choosable(prepared, problem), target, asked["readout"], progress, grouping, by_row)
+    context = Context(choosable(prepared), target, asked["readout"], progress, grouping, by_row)
     path = construction.build(context, keys[2], size, settings)
     info.timings[asked["method"]] = time.perf_counter() - started
     info.warnings.extend(path.warnings)
@@ -281,15 +287,6 @@ def _summarize(
         grouping=grouping,
     )
     return whole.at(len(path.weights))
-
-
-def _choosable(prepared: Prepared, problem: Problem) -> Prepared:
-    """Return the same with no trust in rows that count nothing, so that none of them is chosen."""
-    counted = problem.source.weights > 0
-    if counted.all():
-        return prepared
-    trust = counted.astype(np.float32)
-    return prepared._replace(trust=trust if prepared.trust is None else prepared.trust * trust)
 
 
 def _kept_rows(problem: Problem, path: Path) -> tuple[np.ndarray, np.ndarray | None]:

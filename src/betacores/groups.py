@@ -94,7 +94,7 @@ def _column_names(groups: Any, data: Any) -> list[str]:
         asked = list(groups)
     else:
         return []
-    columns = [str(name) for name in getattr(data, "columns", [])]
+    columns = [str(name) for name in getattr(data, "column_names", getattr(data, "columns", []))]
     if isinstance(groups, str) and not columns:
         raise ValueError(f"groups: {groups!r} names a column, and data has no names; pass a DataFrame, or the labels.")
     unknown = [name for name in asked if name not in columns]

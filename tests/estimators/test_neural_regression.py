@@ -58,3 +58,21 @@ def test_what_it_cannot_do_is_said(asked, lines):
     with pytest.raises(ValueError, match="max_groups"):
         CoresetRegressor(model="neural-linear", size=10).fit(x, y)
     assert not asked
+
+
+def test_it_follows_a_curve_through_dirt_in_odd_units():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(800, 3))
+    y = 5e5 + 1e5 * (np.sin(2 * x[:, 0]) + x[:, 1] ** 2 + 0.1 * random.normal(size=800))
+    table = x * [1.0, 1e-3, 1e4] + [100.0, 0.0, -1e5]
+    learn, test = np.arange(600), np.arange(600, 800)
+    dirty = random.permutation(600)[:60]
+    seen = y[learn].copy()
+    seen[dirty] += 2e6
+    fitted = CoresetRegressor(model="neural-linear").fit(table[learn], seen)
+    mean, deviation = fitted.predict(table[test], return_std=True)
+    assert not np.isin(dirty, fitted.sample_indices_).any()
+    assert fitted.scores_[dirty].max() < 0.05
+    # Half of the spread is the least that a straight line leaves; the noise is a tenth of the curve's scale.
+    assert np.sqrt(np.mean((mean - y[test]) ** 2)) < 0.35 * y[test].std()
+    assert 0.75 < np.mean(np.abs(mean - y[test]) < 1.645 * deviation) <= 0.99

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from betacores import __version__
-from betacores.cli import demo, reproduce
+from betacores.cli import demo, reproduce, summarize
 
 app = typer.Typer(
     name="betacores",
@@ -13,6 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("summarize")(summarize.summarize)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -8,9 +8,12 @@ covariates, and whether it can choose whole groups.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
+from jaxtyping import Bool
 
 from betacores.constructions.frank_wolfe import frank_wolfe
 from betacores.constructions.giga import giga
@@ -75,22 +78,27 @@ def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings:
     eligible, warnings = believed_and_trusted(prepared, screen)
     # Rows that are not believed are left out of the groups that are kept: the coreset is cleansed, as ever.
     units = None if context.groups is None else WholeGroups(context.groups, eligible)
-    path = pursuit(
+    pursue = partial(
+        pursuit,
         prepared.model,
         prepared.source,
         key,
-        size=size,
         beta=prepared.beta,
         found=prepared.found,
         target=context.target,
         settings=Settings(readout=context.readout, **settings),
-        eligible=eligible if units is None else units.eligible(),
-        init=init,
-        units=units,
-        progress=context.progress,
     )
-    path = path if units is None else units.as_rows(path)
+    if units is None:
+        path = pursue(size=size, eligible=eligible, init=init, progress=context.progress)
+    else:
+        path = pursue(size=size, eligible=units.eligible(), units=units, progress=context.progress)
+        path = units.with_row_weights(path, partial(_rows_among, pursue)) if context.by_row else units.as_rows(path)
     return path._replace(warnings=doubts(prepared) + warnings + path.warnings)
+
+
+def _rows_among(pursue: Callable[..., Path], among: Bool[np.ndarray, " rows"]) -> Path:
+    """Return as many of some rows as are needed."""
+    return pursue(size=None, eligible=among)
 
 
 def _build_incremental(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:

@@ -1,14 +1,25 @@
-"""Which rows may be chosen: those the model believes and, where there is a guard, trusts for their covariates."""
+"""Which rows may be chosen: those the model believes and, where there is a guard, trusts for their covariates.
+
+Where rows come in groups, groups that are dirty beyond doubt are set aside whole: their rows count nothing, neither for
+the posterior that is aimed at nor as candidates. A likelihood that lets go of single rows is still bent by a source of
+which many rows are wrong and each is plausible.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Bool, Float
 
+from betacores.groups import Groups
+from betacores.pilot import Found, polished
 from betacores.preparation import Prepared
-from betacores.scores import row_scores
+from betacores.scores import beliefs, row_scores
 
 # Rows trusted less for their covariates are not chosen.
 LEAST_TRUST = 0.5
+# A group is dirty beyond doubt when its rows are believed so much less, on average, than those of the cleanest groups,
+# which hold this share of the rows; so many standard errors of its mean are allowed for, and few rows prove nothing.
+LESS_BELIEVED, CLEANEST, ERRORS, FEW_ROWS = 0.1, 0.25, 3.0, 30
 
 
 def believed(prepared: Prepared, screen: float) -> tuple[np.ndarray | None, tuple[str, ...]]:
@@ -39,6 +50,42 @@ def believed_and_trusted(prepared: Prepared, screen: float) -> tuple[np.ndarray 
         *warnings,
         "No row is both believed and trusted: it is the trusted ones that were taken.",
     )
+
+
+def choosable(prepared: Prepared) -> Prepared:
+    """Return the same with no trust in rows that count nothing, so that none of them is chosen."""
+    counted = prepared.source.weights > 0
+    if counted.all():
+        return prepared
+    trust = counted.astype(np.float32)
+    return prepared._replace(trust=trust if prepared.trust is None else prepared.trust * trust)
+
+
+def without_dirty_groups(prepared: Prepared, groups: Groups) -> tuple[Prepared, tuple[str, ...]]:
+    """Return the same without the groups that are dirty beyond doubt, and what to say of it."""
+    dirty = surely_dirty(beliefs(prepared.scores, prepared.trust), groups)
+    if not dirty.any():
+        return prepared, ()
+    source = prepared.source.weighted(prepared.source.weights * ~dirty[groups.codes])
+    before = prepared.found
+    found = polished(prepared.model, source, Found(before.theta, before.start, before.rivals), prepared.beta)
+    named = ", ".join(repr(groups.labels[place]) for place in np.flatnonzero(dirty)[:3])
+    more = f" and {dirty.sum() - 3} more" if dirty.sum() > 3 else ""
+    note = f"groups: {named}{more} set aside whole, as dirty beyond doubt ({dirty.sum()} of {len(groups)})"
+    return prepared._replace(source=source, found=found), (note,)
+
+
+def surely_dirty(believed: Float[np.ndarray, " rows"], groups: Groups) -> Bool[np.ndarray, " groups"]:
+    """Return which groups are believed less than the cleanest, beyond doubt."""
+    mean = groups.means(believed)
+    error = np.sqrt(np.maximum(groups.means(believed**2) - mean**2, 0) / groups.sizes)
+    judged = groups.sizes >= FEW_ROWS
+    if not judged.any():
+        return judged
+    order = np.flatnonzero(judged)[np.argsort(-mean[judged])]
+    ahead = np.cumsum(groups.sizes[order]) >= CLEANEST * groups.sizes[judged].sum()
+    usual = mean[order][ahead.argmax()]
+    return judged & (mean + ERRORS * error < usual - LESS_BELIEVED)
 
 
 def doubts(prepared: Prepared) -> tuple[str, ...]:

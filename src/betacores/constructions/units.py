@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -122,6 +123,31 @@ class WholeGroups:
         """Return a path of groups as one of rows."""
         weights = np.repeat(path.weights, self.members.sizes[path.indices], axis=1)
         return path._replace(indices=self.members.rows_of(path.indices), weights=weights)
+
+    def with_row_weights(self, path: Path, chosen_from: Callable[[Bool[np.ndarray, " rows"]], Path]) -> Path:
+        """Return a path of groups as one of rows that have weights of their own.
+
+        Parameters
+        ----------
+        path
+            Of groups.
+        chosen_from
+            Chooses among some rows, and returns their path; its end is taken.
+        """
+        found: dict[tuple[int, ...], dict[int, float]] = {}
+        kept = [tuple(path.indices[weights > 0].tolist()) for weights in path.weights]
+        for groups in kept:
+            if groups and groups not in found:
+                among = np.zeros(len(self.groups.codes), bool)
+                among[self.members.rows_of(np.array(groups))] = True
+                rows = chosen_from(among)
+                found[groups] = dict(zip(rows.indices.tolist(), rows.weights[-1].tolist(), strict=True))
+        place = {int(group): k for k, group in enumerate(path.indices)}
+        ever = sorted(
+            {row for one in found.values() for row in one}, key=lambda r: (place[int(self.groups.codes[r])], r)
+        )
+        weights = np.array([[found.get(groups, {}).get(row, 0.0) for row in ever] for groups in kept])
+        return path._replace(indices=np.array(ever, int), weights=weights.reshape(len(kept), len(ever)))
 
 
 def doubt_rates(

@@ -1,0 +1,6 @@
+"""Neural linear regression: a network learns a basis from a coreset, and Bayesian linear regression predicts on it."""
+
+from betacores.neural.fit import NeuralFit, fit_neural_linear
+from betacores.neural.training import Training
+
+__all__ = ["NeuralFit", "Training", "fit_neural_linear"]
