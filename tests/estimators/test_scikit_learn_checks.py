@@ -18,12 +18,23 @@ EXPECTED_TO_FAIL = {
 }
 
 
+def battery(*estimators):
+    return parametrize_with_checks(
+        list(estimators),
+        expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL.get(type(estimator).__name__, {}),
+        xfail_strict=True,
+    )
+
+
 # The battery's tables are of a few random rows, and the library rightly doubts some of its results.
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(
-    [CoresetClassifier(**LIGHT), CoresetRegressor(**LIGHT), CoresetSelector(**LIGHT)],
-    expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL.get(type(estimator).__name__, {}),
-    xfail_strict=True,
-)
+@battery(CoresetClassifier(**LIGHT), CoresetRegressor(**LIGHT))
 def test_estimators_meet_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@battery(CoresetSelector(**LIGHT))
+def test_the_selector_meets_scikit_learns_checks(estimator, check):
     check(estimator)

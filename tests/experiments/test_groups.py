@@ -55,6 +55,7 @@ def test_the_table_has_groups_of_three_qualities():
     assert dirty.test[1].mean() == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("BETACORES_DATA"), reason="real data: BETACORES_DATA is not set")
 def test_quick_experiment_runs_all_methods_on_the_real_table(tmp_path):
     out = tmp_path / "groups"

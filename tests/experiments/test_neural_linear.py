@@ -41,6 +41,7 @@ def test_tables_are_poisoned_as_said(data, dirt, fraction, start):
         assert table.y[table.dirty].std() == pytest.approx(spread, rel=0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_quick_run_writes_everything(tmp_path):
     real("boston_housing", *study.CASES[0])

@@ -2,10 +2,15 @@
 
 On a given basis `z` the model is linear regression, and all of this is about its last layer: ``uniform`` takes batches
 at random, ``incremental`` is Algorithm 1 of the β-Cores paper over batches (with β = 0 SparseVI), and ``cleansing``
-is pursuit. Pursuit decides first which rows can be believed: covariates that the guard trusts, and a response that the
-robust fit to all rows, on the basis, finds likely. Only those enter with their batch, and batches with more doubtful
-rows than the cleanest have wait until no other is left. Among the batches that may enter it takes the one whose vector,
-the sum of its rows', points best towards what the coreset lacks of the posterior of all rows that can be believed.
+is pursuit.
+
+Pursuit decides first which rows are doubtful: those with covariates that the guard does not trust, with a response
+apart from most, or with one that the robust fit to all rows, on the basis, finds unlikely. Batches with more doubtful
+rows than the cleanest have wait until no other is left. Clean batches enter whole: the unlikely rows among them are
+what the network has not learnt yet, and would not learn without them; only if all batches are much alike, so that dirt
+may be anywhere, impossible ones are left out. How many rows are how unlikely in clean batches also tells which rows of
+the others are likely to be clean; those enter with them. Among the batches that may enter it takes the one whose
+vector, the sum of its rows', points best towards what the coreset lacks of the posterior of all rows that could enter.
 
 The batch called initial is there from the beginning.
 """
@@ -23,6 +28,7 @@ from betacores.constructions.units import WholeGroups
 from betacores.divergence import as_beta
 from betacores.groups import Groups
 from betacores.models import LinearRegression
+from betacores.neural.judging import by_the_batch, held_out_error, held_out_noise, likely_clean, with_most
 from betacores.noise import robust_noise
 from betacores.pilot import pilot
 from betacores.posteriors.weighted import weighted_posterior
@@ -31,13 +37,12 @@ from betacores.scores import row_scores
 from betacores.sources import ArraySource
 
 INITIAL = 0
-# β of the scores that tell dirty rows, and below which score a row is doubtful.
-SCORE_BETA, SCREEN = 0.5, 0.05
+# β of the scores that tell dirty rows, below which score a row is doubtful, and how many standard deviations from the
+# prediction are impossible.
+SCORE_BETA, SCREEN, IMPOSSIBLE = 0.5, 0.05, 10.0
 LEAST_TRUST = 0.5
 # Draws over which vectors are compared.
 DRAWS = 300
-# Fewer rows outside the coreset say too little about the noise.
-LEAST_OUTSIDE = 50
 # Rows are judged anew each time that the coreset has grown by this share.
 GROWN = 1.5
 
@@ -84,7 +89,8 @@ class Uniform:
 
     def next(self, on: Basis, now: Chosen, key: PRNGKeyArray) -> Chosen:
         """Take the next batch of the order."""
-        return self._of(len(now.batches) + 1, self.noise or held_out_noise(on, self.y, now, None, key))
+        noise = self.noise or held_out_noise(on.predicted, self.y, _outside(len(self.y), now), key) or now.noise
+        return self._of(len(now.batches) + 1, noise)
 
     def _of(self, count: int, noise: float) -> Chosen:
         rows = self.batches.members(np.array(self.order[:count]))
@@ -129,7 +135,7 @@ class Incremental:
     def next(self, on: Basis, now: Chosen, key: PRNGKeyArray) -> Chosen:
         """Take a step of Algorithm 1."""
         noise_key, step_key = jax.random.split(key)
-        noise = self.noise or held_out_noise(on, self.y, now, None, noise_key)
+        noise = self.noise or held_out_noise(on.predicted, self.y, _outside(len(self.y), now), noise_key) or now.noise
         everyone = np.ones(self.units.count, bool)
         before = Entered(now.batches, now.rows, now.weights)
         model, source = LinearRegression(noise=noise), ArraySource(on.z, self.y)
@@ -150,11 +156,13 @@ class Cleansing:
         key: PRNGKeyArray,
     ):
         self.y, self.batches, self.given = y, batches, noise
-        self.trust = np.ones(len(y), np.float32) if trust is None else trust
+        self.near = with_most(y)
+        self.trust = self.near.astype(np.float32) * (1.0 if trust is None else trust)
         self.judged_at = 0
         noise_key, judge_key = jax.random.split(key)
         start = noise or robust_noise(ArraySource(x, y, weights=self.trust), True, noise_key)
         self._judge(x, start, judge_key)
+        self.noise = start
 
     def first(self) -> Chosen:
         """Return the rows of the initial batch that a robust linear fit believes; all if it believes none."""
@@ -165,14 +173,16 @@ class Cleansing:
         """Judge rows on the new basis, if the coreset has grown much, and take the batch that it lacks most."""
         noise_key, judge_key, draw_key = jax.random.split(key, 3)
         if len(now.rows) >= GROWN * self.judged_at:
-            noise = self.given or held_out_noise(on, self.y, now, self.believed, noise_key)
-            self._judge(on.z, noise, judge_key)
+            outside = _outside(len(self.y), now) & self.kept
+            scale = self.given or held_out_noise(on.predicted, self.y, outside, noise_key) or now.noise
+            self.noise = self.given or held_out_error(on.predicted, self.y, outside) or now.noise
+            self._judge(on.z, scale, judge_key)
             self.judged_at = len(now.rows)
         vectors = self._vectors(on.z, now, draw_key)
         batches = now.batches
-        left = np.setdiff1d(np.flatnonzero(np.asarray(self.clean)), batches)
+        left = np.setdiff1d(np.flatnonzero(self.clean), batches)
         if not left.size:
-            left = np.setdiff1d(self.batches.codes[self.believed], batches)
+            left = np.setdiff1d(self.batches.codes[self.kept], batches)
         if left.size:
             wanted = vectors.sum(0)
             lacking = wanted - _weight(vectors[list(batches)], wanted) * vectors[list(batches)].sum(0)
@@ -182,25 +192,34 @@ class Cleansing:
         rows, weight = self._rows(batches), _weight(vectors[list(batches)], vectors.sum(0))
         return Chosen(batches, rows, np.full(len(rows), weight), self.noise)
 
-    def _judge(self, z: Float[np.ndarray, "n p"], noise: float, key: PRNGKeyArray) -> None:
-        """Decide which rows can be believed and which batches are clean."""
-        source, model = ArraySource(z, self.y, weights=self.trust), LinearRegression(noise=noise)
+    def _judge(self, z: Float[np.ndarray, "n p"], scale: float, key: PRNGKeyArray) -> None:
+        """Decide which rows are doubtful or impossible and which batches are clean."""
+        source, model = ArraySource(z, self.y, weights=self.trust), LinearRegression(noise=scale)
         mode = pilot(model, source, SCORE_BETA, key).theta
-        self.noise, self.scores = noise, row_scores(model, source, mode, SCORE_BETA)
-        believed = (self.scores >= SCREEN) & (self.trust >= LEAST_TRUST)
-        self.believed = believed if believed.any() else np.ones(len(self.y), bool)
-        self.units = WholeGroups(self.batches, self.believed)
-        self.clean = self.units.eligible()
+        trusted = self.trust >= LEAST_TRUST
+        self.scores = row_scores(model, source, mode, SCORE_BETA) * trusted
+        believed = self.scores >= SCREEN
+        believed = believed if believed.any() else np.ones(len(self.y), bool)
+        self.clean = np.asarray(WholeGroups(self.batches, believed).eligible())
+        # With few rows to learn from every bad one tells: those to begin with are cleansed however clean.
+        self.clean[INITIAL] = False
+        in_clean = self.clean[self.batches.codes]
+        error = np.abs(self.y - (z @ mode[:-1] + mode[-1])) / scale
+        # Where dirt comes by the batch, clean batches are clean; else it may be anywhere.
+        limit = np.inf if by_the_batch(~believed, in_clean) else IMPOSSIBLE
+        likely = trusted & likely_clean(error, in_clean, trusted)
+        self.kept = believed | np.where(in_clean, self.near & (error < limit), likely)
+        self.units = WholeGroups(self.batches, self.kept)
 
     def _rows(self, batches: tuple[int, ...]) -> Int[np.ndarray, " m"]:
         members = self.batches.members(np.array(batches))
-        kept = members[self.believed[members]]
+        kept = members[self.kept[members]]
         return kept if len(kept) else members
 
     def _vectors(
         self, z: Float[np.ndarray, "n hidden"], now: Chosen, key: PRNGKeyArray
     ) -> Float[np.ndarray, "batches s"]:
-        """Return the vectors of batches, of the rows that can be believed, over draws from the coreset's posterior."""
+        """Return the vectors of batches, of the rows that could enter, over draws from the coreset's posterior."""
         model, source = LinearRegression(noise=self.noise), ArraySource(z, self.y)
         around, _ = weighted_posterior(model, source.take(now.rows), now.weights, None)
         everyone = np.arange(self.units.count)
@@ -213,22 +232,10 @@ def _weight(vectors: Float[np.ndarray, "k s"], wanted: Float[np.ndarray, " s"]) 
     return max(float(own @ wanted) / max(float(own @ own), np.finfo(float).tiny), 1.0)
 
 
-def held_out_noise(
-    on: Basis, y: Float[np.ndarray, " n"], now: Chosen, believed: Bool[np.ndarray, " n"] | None, key: PRNGKeyArray
-) -> float:
-    """Return the spread of responses around predictions for rows outside the coreset.
-
-    The network has seen those inside, and comes closer to them than to any other; when few are left outside the noise
-    stays as it was. Of rows that are believed it is the root mean square, errors being less than normal; of rows that
-    nothing is known about, a robust scale.
-    """
-    outside = np.ones(len(y), bool) if believed is None else believed.copy()
+def _outside(rows: int, now: Chosen) -> Bool[np.ndarray, " n"]:
+    outside = np.ones(rows, bool)
     outside[now.rows] = False
-    if outside.sum() < LEAST_OUTSIDE:
-        return now.noise
-    if believed is None:
-        return robust_noise(ArraySource(on.predicted[:, None], y, weights=outside), True, key)
-    return float(np.sqrt(np.mean((y[outside] - on.predicted[outside]) ** 2)))
+    return outside
 
 
 def _given_noise(noise: float | None, y: Float[np.ndarray, " n"]) -> float:

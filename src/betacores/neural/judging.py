@@ -1,0 +1,85 @@
+"""What tells clean rows from dirty ones while a network is being trained: errors, gaps, and batches side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, PRNGKeyArray
+
+from betacores.noise import robust_noise
+from betacores.sources import ArraySource
+
+# Fewer rows outside the coreset say too little about the noise.
+LEAST_OUTSIDE = 50
+# Errors, in standard deviations, between which clean and other batches are compared.
+EDGES = np.array([0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0])
+# Dirt comes by the batch if other batches have so many times the share of doubtful rows of clean ones, and this more.
+TIMES_DIRTIER, MORE_DIRTY = 3.0, 0.2
+# Responses apart from the shortest half by a gap of so many of its scales are doubtful whatever is predicted.
+GAP = 3.0
+NORMAL_QUARTILE = 0.6745
+
+
+def held_out_noise(
+    predicted: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], outside: Bool[np.ndarray, " n"], key: PRNGKeyArray
+) -> float | None:
+    """Return the robust scale of responses around predictions for rows outside the coreset; None if they are few.
+
+    The network has seen those inside, and comes closer to them than to any other.
+    """
+    if outside.sum() < LEAST_OUTSIDE:
+        return None
+    return robust_noise(ArraySource(predicted[:, None], y, weights=outside), True, key)
+
+
+def held_out_error(
+    predicted: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], outside: Bool[np.ndarray, " n"]
+) -> float | None:
+    """Return the root mean square error of predictions for rows outside the coreset; None if they are few."""
+    if outside.sum() < LEAST_OUTSIDE:
+        return None
+    return float(np.sqrt(np.mean((y[outside] - predicted[outside]) ** 2)))
+
+
+def by_the_batch(doubtful: Bool[np.ndarray, " n"], in_clean: Bool[np.ndarray, " n"]) -> bool:
+    """Tell whether dirt comes by the batch: the other batches have far more doubtful rows than the clean ones."""
+    if in_clean.all() or not in_clean.any():
+        return False
+    return bool(doubtful[~in_clean].mean() > TIMES_DIRTIER * doubtful[in_clean].mean() + MORE_DIRTY)
+
+
+def likely_clean(
+    error: Float[np.ndarray, " n"], in_clean: Bool[np.ndarray, " n"], trusted: Bool[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Return which rows of other batches are likely to be clean, by how common such errors are in clean batches.
+
+    The clean rows of other batches have errors like those of clean batches, and there are as many of them as the
+    smallest errors tell.
+    """
+    place = np.searchsorted(EDGES, error, side="right") - 1
+    inside = place < len(EDGES) - 1
+    count = {
+        kind: np.bincount(place[trusted & inside & (in_clean == kind)], minlength=len(EDGES) - 1)
+        for kind in (True, False)
+    }
+    if not count[True][0] or not count[False].any():
+        return np.zeros(len(error), bool)
+    expected = count[False][0] * count[True] / count[True][0]
+    likely = expected >= 0.5 * count[False]
+    # Beyond the first kind of error that is not, none is.
+    likely = np.logical_and.accumulate(likely)
+    return np.where(inside, likely[np.minimum(place, len(likely) - 1)], False)
+
+
+def with_most(y: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    """Return which responses are not apart from most: from the shortest interval that holds half of them, by a gap."""
+    order = np.argsort(y, kind="stable")
+    ordered = np.asarray(y, np.float64)[order]
+    half = len(ordered) // 2
+    widths = ordered[half:] - ordered[: len(ordered) - half]
+    start = int(widths.argmin())
+    scale = 0.5 * widths[start] / NORMAL_QUARTILE
+    apart = np.flatnonzero(np.diff(ordered) > GAP * scale) if scale > 0 else np.zeros(0, int)
+    low, high = apart[apart < start], apart[apart >= start + half]
+    near = np.zeros(len(ordered), bool)
+    near[order[(low[-1] + 1 if len(low) else 0) : (high[0] + 1 if len(high) else len(ordered))]] = True
+    return near
