@@ -5,12 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from betacores.experiments import gaussian, groups, logistic, pursuit
+from betacores.experiments import gaussian, groups, logistic, neural_linear, pursuit
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
-EXPERIMENTS = {"gaussian": gaussian, "pursuit": pursuit, "logistic": logistic, "groups": groups}
+EXPERIMENTS = {
+    "gaussian": gaussian,
+    "pursuit": pursuit,
+    "logistic": logistic,
+    "groups": groups,
+    "neural-linear": neural_linear,
+}
 
 
 @pytest.mark.parametrize(("name", "experiment"), EXPERIMENTS.items())

@@ -56,7 +56,7 @@ def _panel(axis: Axes, runs: list[Task], case: Case) -> None:
     poisoned = f"{case[2]:.0%} of batches poisoned" if case[2] else "clean"
     axis.set(title=f"{poisoned}\nstart: {case[3]}", xlim=(sizes[0], sizes[-1]), xlabel="rows of the batches entered")
     axis.set_yscale("log")
-    ticks = [2.5, 3, 4, 6, 8, 12, 20] if case[0] == "boston_housing" else [9, 10, 12, 15, 20, 30, 50]
+    ticks = [2.5, 3, 4, 6, 8, 12, 20] if case[0] == "boston_housing" else [9, 10, 11, 12, 14, 17, 20]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     axis.grid(alpha=0.25, linewidth=0.5)

@@ -83,10 +83,10 @@ def _protocol(results: list[Task]) -> list[str]:
         study.SETTINGS[d].name: max(len(of_case(results, c)) for c in cases(results) if c[0] == d)
         for d in dict.fromkeys(r["data"] for r in results)
     }
-    counted = " and ".join(f"{count} of {name}" for name, count in trials.items())
+    counted = " and ".join(f"{count} trials of {name}" for name, count in trials.items())
     return [
         *paragraph(
-            f"The β-Cores paper's protocol, up to {counted} trials. A network of two hidden layers with batch "
+            f"The β-Cores paper's protocol, at most {counted}. A network of two hidden layers with batch "
             "normalisation is trained on the coreset, 1,000 steps of AdaGrad a round; Bayesian linear regression "
             "on its last layer predicts; then one more batch enters. Housing: 446 rows to learn from, 50 to test, "
             "an initial coreset of 20, batches of 10, 30 hidden units. Songs: a subset of 8,162 of the 515,345 "
