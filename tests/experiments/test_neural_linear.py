@@ -74,7 +74,7 @@ def made_up(curves: dict[str, list[float]], fraction: float = 0.3, trials: int =
     [
         (np.linspace(6, 3.1, 41), 3),
         (np.linspace(6, 3.3, 41), 2),
-        ([*np.linspace(6, 3, 20), *np.linspace(3.1, 3.1, 21)], 2),
+        ([*np.linspace(6, 3, 21), *np.linspace(3, 3.1, 20)], 2),
         (np.linspace(10, 3, 41), 2),
         (np.full(41, 12.0), 1),
     ],
