@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from betacores.experiments.runner import Task, run_all, unfinished
+from betacores.experiments.runner import Task, run_on_files
 
 # Whether groups are made dirty, and whether columns are made as published.
 CASES = ((True, False), (False, False), (True, True), (False, True))
@@ -151,14 +151,9 @@ def reproduce(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Path]:
     """Run the experiment and write page, table and figures; finished runs of an earlier attempt are kept."""
-    from betacores.datasets.files import find
     from betacores.experiments import groups_figures, groups_page
 
     wanted = tasks(trials, seed, quick)
-    if unfinished(wanted, out / "runs.jsonl"):
-        # Say that the file is missing before any work.
-        find("hospital_readmissions")
-    out.mkdir(parents=True, exist_ok=True)
-    results = run_all(run, wanted, out / "runs.jsonl", jobs=jobs, progress=progress)
+    results = run_on_files(run, wanted, out, lambda task: "hospital_readmissions", jobs=jobs, progress=progress)
     pages = groups_page.write(out, results, trials, seed, quick)
     return [*pages, *groups_figures.draw(out, results)]

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from betacores.experiments.runner import Task, run_all, unfinished
+from betacores.experiments.runner import Task, run_on_files
 
 # The largest first: the last tasks to end should be short ones.
 EXPERIMENTS = (
@@ -184,16 +184,11 @@ def reproduce(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Path]:
     """Run the experiment and write page, table and figure; finished runs of an earlier attempt are kept."""
-    from betacores.datasets.files import find
     from betacores.experiments import logistic_figures, logistic_page
 
-    wanted = tasks(trials, seed, quick)
-    for name in dict.fromkeys(task.get("data", "adult") for task in unfinished(wanted, out / "runs.jsonl")):
-        # Say which file is missing before hours of work, not in their midst.
-        find(name)
-    out.mkdir(parents=True, exist_ok=True)
     # The quick run is nearly all compilation: two processes would do it twice.
     jobs = jobs or (1 if quick else None)
-    results = run_all(run, wanted, out / "runs.jsonl", jobs=jobs, progress=progress)
+    wanted = tasks(trials, seed, quick)
+    results = run_on_files(run, wanted, out, lambda task: task.get("data", "adult"), jobs=jobs, progress=progress)
     pages = logistic_page.write(out, results, trials, seed, quick)
     return [*pages, logistic_figures.draw(out, results)]

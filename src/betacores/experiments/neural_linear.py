@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from betacores.experiments.runner import Task, run_all, unfinished
+from betacores.experiments.runner import Task, run_on_files
 
 
 class Setting(NamedTuple):
@@ -195,14 +195,11 @@ def reproduce(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Path]:
     """Run the experiment and write page, table and figure; finished runs of an earlier attempt are kept."""
-    from betacores.datasets.files import find
     from betacores.experiments import neural_linear_figures, neural_linear_page
 
+    # The quick run is nearly all compilation: two processes would do it twice.
+    jobs = jobs or (1 if quick else None)
     wanted = tasks(trials, seed, quick)
-    for name in dict.fromkeys(task["data"] for task in unfinished(wanted, out / "runs.jsonl")):
-        # Say which file is missing before hours of work, not in their midst.
-        find(name)
-    out.mkdir(parents=True, exist_ok=True)
-    results = run_all(run, wanted, out / "runs.jsonl", jobs=jobs or (1 if quick else None), progress=progress)
+    results = run_on_files(run, wanted, out, lambda task: task["data"], jobs=jobs, progress=progress)
     page = neural_linear_page.write(out, results, trials, seed, quick)
     return [*page, neural_linear_figures.draw(out, results)]

@@ -60,6 +60,28 @@ def run_all(
     return [{**task, **done[_name(task)]} for task in tasks]
 
 
+def run_on_files(
+    function: Callable[[Task], Task],
+    tasks: list[Task],
+    folder: Path,
+    data_of: Callable[[Task], str],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Task]:
+    """Run tasks that need data files, with the results kept in a folder.
+
+    A file that is missing is told before hours of work, not in their midst; `data_of` names a task's data set.
+    """
+    from betacores.datasets.files import find
+
+    store = folder / "runs.jsonl"
+    for name in dict.fromkeys(data_of(task) for task in unfinished(tasks, store)):
+        find(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return run_all(function, tasks, store, jobs=jobs, progress=progress)
+
+
 def unfinished(tasks: list[Task], store: Path) -> list[Task]:
     """Return the tasks without a result in the store."""
     done = _read(store)

@@ -23,7 +23,7 @@ from scipy.linalg import solve_triangular
 
 from betacores.groups import Groups
 from betacores.guard import fit_guard, trust
-from betacores.inputs import check_choice, check_number, check_rows, check_seed
+from betacores.inputs import check_choice, check_number, check_rows, check_seed, encode_rows
 from betacores.models import LinearRegression
 from betacores.models.base import Rows
 from betacores.neural.network import FARTHEST_CELL, Moments, Network, basis, moments_of
@@ -36,8 +36,6 @@ from betacores.precision import single_precision
 METHODS = ("pursuit", "beta-cores", "sparse-vi", "uniform")
 ALGORITHM_1 = ("draws", "steps", "batch_optimise", "learning_rate")
 DEFAULT_BETA = 0.5
-# Products of larger numbers are none of single precision.
-LARGEST_CELL = 1e12
 DEFAULT_TRAINING = Training()
 # By default the coreset begins with two batches of forty, and grows to half of the rows.
 BATCHES, INITIAL_BATCHES, SMALLEST_BATCH, LARGEST_BATCH = 40, 2, 10, 1000
@@ -186,11 +184,8 @@ def _table(x: Any, y: Any) -> tuple[Float[np.ndarray, "rows columns"], Float[np.
         if not np.isfinite(values).all():
             row = np.argwhere(~np.isfinite(values))[0].tolist()
             raise ValueError(f"{name}: expected finite numbers, got {values[tuple(row)]} in row {row[0]}.")
-    return _inside(x), _inside(y)
-
-
-def _inside(values: np.ndarray) -> np.ndarray:
-    return np.clip(values, -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+    rows = encode_rows(x, y, None)
+    return rows.x, rows.y
 
 
 def _check_numbers(**given: Any) -> None:
