@@ -17,6 +17,7 @@ from betacores.groups import Groups
 from betacores.info import Info
 from betacores.inputs import check_choice, check_number, check_seed, encode_rows
 from betacores.models import Model
+from betacores.origin import Origin
 from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Posterior
 from betacores.posteriors.weighted import weighted_posterior
@@ -57,6 +58,8 @@ class Coreset:
         Rows in order of insertion and their weights after every outer iteration; see `at`.
     grouping
         Which group every input row belongs to, if groups were given; see `groups` and `group_table`.
+    origin
+        The table itself, for reports; None if the coreset was read from disk.
     """
 
     indices: Int[np.ndarray, " m"]
@@ -76,6 +79,7 @@ class Coreset:
     path_X: np.ndarray
     path_y: np.ndarray | None
     grouping: Groups | None = None
+    origin: Origin | None = None
 
     @property
     def row_count(self) -> int:

@@ -18,6 +18,7 @@ from betacores.groups import Groups, read_groups
 from betacores.info import Info
 from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
 from betacores.models import Model
+from betacores.origin import Origin
 from betacores.precision import single_precision
 from betacores.preparation import Guarding, prepare
 from betacores.quality import kl_estimate
@@ -285,6 +286,7 @@ def _summarize(
         path_X=x,
         path_y=y,
         grouping=grouping,
+        origin=Origin(problem.x, problem.y),
     )
     return whole.at(len(path.weights))
 

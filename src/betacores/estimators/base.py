@@ -20,6 +20,7 @@ from betacores.front_door import summarize
 from betacores.inputs import check_choice, encode_rows, read_weights
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise
+from betacores.origin import Origin
 from betacores.precision import single_precision
 from betacores.sources import ArraySource
 
@@ -182,7 +183,8 @@ def _in_own_rows(built: Coreset, scaling: Scaling, x: np.ndarray, y: np.ndarray 
         rows, response = scaling.undone(built.path_X), built.path_y
         if response is not None and built.labels is None:
             response = scaling.response_undone(response)
-    own = replace(built, path_X=rows, path_y=response, model=scaling.model(built.model))
+    origin = Origin(x[:, scaling.varies], y)
+    own = replace(built, path_X=rows, path_y=response, model=scaling.model(built.model), origin=origin)
     if isinstance(own.model, LinearRegression) and isinstance(built.model, LinearRegression):
         before, after = (f"noise: {float(model.noise):.3g}" for model in (built.model, own.model))
         own.info.notes[:] = [note.replace(before, after) for note in own.info.notes]
