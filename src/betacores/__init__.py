@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from betacores.estimators import CoresetClassifier, CoresetRegressor, CoresetSelector
     from betacores.front_door import summarize
     from betacores.storage import load
+    from betacores.tables import make_robust_preprocessor
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "compare",
     "datasets",
     "load",
+    "make_robust_preprocessor",
     "models",
     "summarize",
 ]
@@ -35,6 +37,7 @@ _HOMES = {
     "CoresetSelector": "betacores.estimators",
     "compare": "betacores.comparison",
     "load": "betacores.storage",
+    "make_robust_preprocessor": "betacores.tables",
     "summarize": "betacores.front_door",
 }
 

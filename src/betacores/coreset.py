@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,13 +20,17 @@ from betacores.inputs import check_choice, check_number, check_seed, encode_rows
 from betacores.models import Model
 from betacores.origin import Origin
 from betacores.posteriors import has_conjugate
-from betacores.posteriors.result import Posterior
+from betacores.posteriors.prior_units import in_prior_units
+from betacores.posteriors.result import Given, Posterior
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.scores import beliefs, contamination_interval
 
 if TYPE_CHECKING:
+    import arviz
     import pandas
+
+    from betacores.report import Report
 
 Sampler = Literal["exact", "laplace", "nuts"]
 Likelihood = Literal["classical", "beta"]
@@ -216,23 +221,33 @@ class Coreset:
             )
         with single_precision():
             key = jax.random.key(seed)
-            rows = encode_rows(self.X, self.y, self.labels)
+            posed = in_prior_units(self.model, self.X, self.y)
+            rows = encode_rows(posed.x, posed.y, self.labels)
             diagnostics: dict[str, Any] = {}
             if chosen == "nuts":
-                from betacores.posteriors.nuts import nuts
+                try:
+                    from betacores.posteriors.nuts import nuts
+                except ImportError:
+                    raise ImportError(
+                        "sampler: 'nuts' needs BlackJAX; install betacores[nuts], or choose 'laplace'."
+                    ) from None
 
                 weights = jnp.asarray(self.weights, jnp.float32)
                 paths, info = nuts(
-                    key, self.model, rows, weights, as_beta(beta), draws=draws, chains=chains, warmup=warmup
+                    key, posed.model, rows, weights, as_beta(beta), draws=draws, chains=chains, warmup=warmup
                 )
                 diagnostics = {name: np.asarray(value) for name, value in info._asdict().items()}
             else:
                 fit, converged = weighted_posterior(
-                    self.model, rows, self.weights, as_beta(beta), closed=chosen == "exact"
+                    posed.model, rows, self.weights, as_beta(beta), closed=chosen == "exact"
                 )
                 paths = fit.draw(key, draws)[None]
                 diagnostics = {} if chosen == "exact" else {"converged": converged}
-        return Posterior(np.asarray(paths), self.parameter_names, chosen, beta, diagnostics)
+        return Posterior(posed.back(np.asarray(paths)), self.parameter_names, chosen, beta, diagnostics, self._given())
+
+    def _given(self) -> Given:
+        rows = (self.indices, self.weights, self.X, self.y, self.labels, self.columns)
+        return Given(*rows, model=self.model.name, method=self.method, beta=self.beta)
 
     @property
     def readout(self) -> Likelihood:
@@ -246,14 +261,24 @@ class Coreset:
             return self.model.parameter_names(self.columns)
         return [f"theta{i}" for i in range(self.model.parameter_count(len(self.columns)))]
 
-    def to_frame(self) -> pandas.DataFrame:
+    def to_frame(self, *, original: bool = False) -> pandas.DataFrame:
         """Return the rows with their weights as a pandas DataFrame, indexed by their numbers in the input.
 
-        After the columns of the input come ``weight`` and, if there is a response, ``y``; a name that is taken gets an
+        After the columns of the model come ``weight`` and, if there is a response, ``y``; a name that is taken gets an
         underscore.
+
+        Parameters
+        ----------
+        original
+            Take the rows as the table was handed in, with words, missing cells and columns that were left out; then
+            come the response, if the table does not hold it, and ``weight``.
         """
         import pandas
 
+        if original:
+            from betacores.export.frame import original_frame
+
+            return original_frame(self)
         extra = [self.weights] if self.y is None else [self.weights, self.y]
         names = distinct([*self.columns, *(["weight", "y"][: len(extra)])])
         frame = pandas.DataFrame(self.X, index=pandas.Index(self.indices, name="row"))
@@ -262,11 +287,59 @@ class Coreset:
         frame.columns = pandas.Index(names)
         return frame
 
+    def to_arviz(self, draws: int = 1000, sampler: Sampler | None = "nuts", **settings: Any) -> arviz.InferenceData:
+        """Draw from the posterior as `posterior` does, with its settings, and return ArviZ data.
+
+        They hold the draws by the parameters' names, divergences, and the rows with their numbers and weights.
+        """
+        from betacores.export.inference_data import import_arviz
+
+        import_arviz()  # before the work begins
+        return self.posterior(draws, sampler, **settings).to_arviz()
+
+    def to_stan(self) -> tuple[str, dict[str, Any]]:
+        """Return a weighted Stan program and its data, plain numbers and lists, for any interface of Stan.
+
+        The parameters are ``theta``, in the order of `parameter_names`.
+        """
+        from betacores.export.stan import to_stan
+
+        return to_stan(self)
+
+    def to_numpyro(self) -> Callable[[], None]:
+        """Return a weighted NumPyro model, a function without arguments, for any inference of NumPyro.
+
+        The parameters are the deterministic site ``theta``, in the order of `parameter_names`.
+        """
+        from betacores.export.numpyro_model import to_numpyro
+
+        return to_numpyro(self)
+
+    def snippet(self, tool: str, folder: str | FilePath = "coreset") -> str:
+        """Return a complete Python program that reads the saved coreset with another tool, without betacores.
+
+        Parameters
+        ----------
+        tool
+            ``"stan"``, ``"numpyro"`` or ``"scikit-learn"``.
+        folder
+            Where `save` wrote, or will write, the coreset.
+        """
+        from betacores.export.snippet import snippet
+
+        return snippet(self, tool, folder)
+
     def save(self, path: str | FilePath, *, overwrite: bool = False) -> FilePath:
         """Write the coreset to a folder of Parquet and JSON files, which `betacores.load` reads back."""
         from betacores.storage import save
 
         return save(self, FilePath(path), overwrite=overwrite)
+
+    def report(self, data: Any = None, y: Any = None, **options: Any) -> Report:
+        """Return a page for people; `betacores.report.make_report` lists the options (title, suspicious, command)."""
+        from betacores.report import make_report
+
+        return make_report(self, data, y, **options)
 
     def __repr__(self) -> str:
         """Tell a person what it is."""

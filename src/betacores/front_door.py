@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import jax
@@ -16,7 +17,16 @@ from betacores.constructions.screening import choosable, without_dirty_groups
 from betacores.coreset import Coreset, Likelihood
 from betacores.groups import Groups, read_groups
 from betacores.info import Info
-from betacores.inputs import Problem, check_choice, check_number, check_rows, check_seed, read_problem
+from betacores.inputs import (
+    Problem,
+    check_choice,
+    check_number,
+    check_rows,
+    check_seed,
+    is_frame,
+    named_response,
+    read_problem,
+)
 from betacores.models import Model
 from betacores.origin import Origin
 from betacores.precision import single_precision
@@ -34,6 +44,7 @@ def summarize(
     data: Any,
     y: Any = None,
     *,
+    target: str | None = None,
     model: str | Model = "auto",
     size: int | Literal["auto"] = "auto",
     beta: float | Literal["auto"] = "auto",
@@ -54,9 +65,12 @@ def summarize(
     Parameters
     ----------
     data
-        A table of finite numbers, rows down: an array or a pandas or polars DataFrame.
+        A table of finite numbers, rows down: an array or a pandas, polars or pyarrow table. For one with words or
+        missing cells see `betacores.make_robust_preprocessor` and `betacores.CoresetSelector`.
     y
         The response, one value a row; left out for models of the rows themselves.
+    target
+        The name of the response's column, for a table that holds it, in place of ``y``.
     model
         ``"gaussian-mean"``, ``"linear"``, ``"logistic"``, or a `Model`. By default chosen from the response: none,
         two values, or more.
@@ -119,6 +133,7 @@ def summarize(
         raise TypeError(
             f"sample_weight: weights of input rows are not supported by the method {method!r}; use method='pursuit'."
         )
+    frame, (data, y, target) = data, named_response(data, y, target, groups)
     grouping = None
     if groups is None:
         _check_no_groups(max_groups, weights_by)
@@ -151,9 +166,12 @@ def summarize(
         },
         notes=list(problem.notes),
     )
+    origin = Origin(problem.x, problem.y, target=target)
+    if is_frame(frame):
+        origin = replace(origin, frame=frame, sources=list(problem.source.columns))
     chosen_beta = construction.beta(problem.model, None if beta == "auto" else beta)
     with single_precision():
-        return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress, grouping)
+        return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress, origin, grouping)
 
 
 def _check_no_groups(max_groups: Any, weights_by: Any) -> None:
@@ -227,6 +245,7 @@ def _summarize(
     beta: float | None,
     settings: dict,
     progress: Callable | None,
+    origin: Origin,
     grouping: Groups | None = None,
 ) -> Coreset:
     keys = jax.random.split(jax.random.key(info.settings["seed"]), 5)
@@ -286,7 +305,7 @@ def _summarize(
         path_X=x,
         path_y=y,
         grouping=grouping,
-        origin=Origin(problem.x, problem.y),
+        origin=origin,
     )
     return whole.at(len(path.weights))
 

@@ -104,7 +104,7 @@ def read_response(y: Any, rows: int) -> np.ndarray:
     if response.dtype.kind == "f":
         missing = np.isnan(response)
     else:
-        missing = np.array([_is_missing(v) for v in response.tolist()])
+        missing = np.array([is_missing(v) for v in response.tolist()])
     if missing.any():
         raise ValueError(
             f"y: row {int(missing.argmax())} is missing ({missing.sum()} in all); drop or fill these rows."
@@ -113,6 +113,51 @@ def read_response(y: Any, rows: int) -> np.ndarray:
         row = int(np.isinf(response).argmax())
         raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
     return response
+
+
+def is_frame(data: Any) -> bool:
+    """Return whether a table is a DataFrame: pandas, polars, pyarrow."""
+    import narwhals.stable.v2 as nw
+
+    return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def named_response(data: Any, y: Any, target: str | None, groups: Any = None) -> tuple[Any, Any, str | None]:
+    """Return the table without its response, the response, and its name if it has one.
+
+    Parameters
+    ----------
+    data, y
+        The table, and the response if it is no column of it.
+    target
+        The column of the response otherwise.
+    groups
+        As of `summarize`: a column cannot be both.
+    """
+    import narwhals.stable.v2 as nw
+
+    if target is None:
+        series = nw.from_native(y, series_only=True, pass_through=True)
+        called = isinstance(series, nw.Series) and isinstance(series.name, str) and series.name
+        return data, y, series.name if called else None
+    if y is not None:
+        raise ValueError(f"target: the response was given as y already; leave out y, or target={target!r}.")
+    if not is_frame(data):
+        raise ValueError(f"target: {target!r} names a column, and data has no names; pass a DataFrame, or y.")
+    frame = nw.from_native(data, eager_only=True)
+    if target not in frame.columns:
+        columns = [str(name) for name in frame.columns]
+        near = difflib.get_close_matches(str(target), columns, n=3) or columns[:10]
+        raise ValueError(f"target: data has no column {target!r}; it has {', '.join(map(repr, near))}.")
+    named = [groups] if isinstance(groups, str) else [name for name in frame.columns if _among(name, groups)]
+    # A list of words may be labels of rows, one of which is the name of a column by chance.
+    if target in named and (isinstance(groups, str) or len(named) == len(groups)):
+        raise ValueError(f"target: {target!r} names groups as well; a column is the response or names groups.")
+    return frame.drop([target]).to_native(), frame[target].to_native(), str(target)
+
+
+def _among(name: str, groups: Any) -> bool:
+    return isinstance(groups, (list, tuple)) and any(isinstance(one, str) and one == name for one in groups)
 
 
 def read_weights(weights: Any, rows: int) -> np.ndarray | None:
@@ -232,7 +277,8 @@ def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
     return names, np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a cell holds nothing: None, NaN, NaT, pandas.NA."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -256,8 +302,9 @@ def _numbers(table: np.ndarray, names: list[str]) -> np.ndarray:
 
 def _not_numeric(name: str, value: Any) -> str:
     return (
-        f"data: column {name!r} is not numeric (it holds {value!r}); encode it as numbers, "
-        "one-hot for categories, or leave it out."
+        f"data: column {name!r} is not numeric (it holds {value!r}); encode it as numbers, one-hot for categories, or "
+        "leave it out. bc.make_robust_preprocessor().fit_transform(data) does so, and the estimators, such as "
+        "bc.CoresetSelector, take the table as it is."
     )
 
 
@@ -276,7 +323,8 @@ def _check_finite(table: np.ndarray, names: list[str]) -> None:
     row, column = np.argwhere(bad)[0]
     raise ValueError(
         f"data: row {row}, column {names[column]!r} is {table[row, column]} ({bad.sum()} such cells in all, in "
-        f"{bad.any(1).sum()} rows); drop those rows or fill the cells."
+        f"{bad.any(1).sum()} rows); drop those rows or fill the cells: bc.make_robust_preprocessor() fills them and "
+        "tells where, and so do the estimators, such as bc.CoresetSelector."
     )
 
 

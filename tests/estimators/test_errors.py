@@ -4,8 +4,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from betacores import CoresetClassifier, CoresetRegressor, CoresetSelector
@@ -47,22 +45,6 @@ def test_classes_must_be_two():
         CoresetClassifier().fit(X, Y)
     with pytest.raises(ValueError, match="needs a LogisticRegression"):
         CoresetClassifier(model=LinearRegression()).fit(X, Y > 0)
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_columns_that_are_not_numeric_are_named(kind):
-    frame = kind({"a": X[:, 0], "colour": ["red", "blue", "red"] * 10})
-    for estimator in (CoresetClassifier(), CoresetRegressor(), CoresetSelector()):
-        with pytest.raises(ValueError, match="column 'colour' is not numeric \\(it holds 'red'\\)"):
-            estimator.fit(frame, Y > 0)
-
-
-@pytest.mark.parametrize("cell", [np.nan, np.inf])
-def test_missing_and_infinite_cells_get_scikit_learns_own_words(cell):
-    broken = X.copy()
-    broken[3, 1] = cell
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        CoresetRegressor().fit(broken, Y)
 
 
 def test_nothing_varies():

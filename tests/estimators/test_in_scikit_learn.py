@@ -32,6 +32,7 @@ def test_parameters_are_stored_unchanged_and_cloned():
         "guard": None,
         "max_groups": 3,
         "scale": None,
+        "missing": "error",
         "random_state": 5,
         "method_settings": settings,
     }

@@ -126,7 +126,7 @@ def test_a_column_names_groups_and_is_no_covariate(kind, lines, light):
     np.testing.assert_array_equal(fitted.predict(frame), fitted.predict(rest))
     # A fit without groups forgets them.
     fitted.set_params(max_groups="auto").fit(rest, y)
-    with pytest.raises(ValueError, match="'vendor' is not numeric"):
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- vendor"):
         fitted.predict(frame)
 
 

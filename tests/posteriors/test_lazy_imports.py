@@ -12,7 +12,7 @@ betacores.summarize, betacores.load, betacores.Coreset, betacores.models
 import betacores.posteriors, betacores.pilot, betacores.scores, betacores.tangent, betacores.constructions
 print(" ".join(sorted({name.split(".")[0] for name in sys.modules})))
 """
-OPTIONAL = ("blackjax", "arviz", "pandas", "polars", "typer", "rich", "matplotlib")
+OPTIONAL = ("blackjax", "arviz", "pandas", "polars", "typer", "rich", "matplotlib", "jinja2", "numpyro", "stan")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from betacores.constructions.hilbert import directions
-from betacores.constructions.path import NOTHING, Path, Sparse, path_of, sparse
+from betacores.constructions.path import NOTHING, Path, Sparse, path_of, sparse, stopped
 
 
 def frank_wolfe(
@@ -47,6 +47,7 @@ def frank_wolfe(
         return NOTHING
     reached, weights = np.zeros_like(target), np.zeros(len(units))
     steps: list[Sparse] = []
+    warnings: tuple[str, ...] = ()
     for m in range(1, size + 1):
         residual = target - reached
         best = int(np.where(length > 0, units @ residual, -np.inf).argmax())
@@ -60,6 +61,6 @@ def frank_wolfe(
         weights = (1 - share) * weights
         weights[best] += share * total / length[best]
         steps.append(sparse(weights))
-        if progress is not None:
-            progress(m, size)
-    return path_of(steps, size)
+        if warnings := stopped(progress, m, size):
+            break
+    return path_of(steps, size, warnings)

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from betacores.constructions.hilbert import directions
-from betacores.constructions.path import NOTHING, Path, Sparse, path_of, sparse
+from betacores.constructions.path import NOTHING, Path, Sparse, path_of, sparse, stopped
 
 # A cosine this near to one is a step of no length.
 SMALLEST_STEP = 1e-14
@@ -52,6 +52,7 @@ def giga(
     towards = units @ aim
     point, weights = np.zeros_like(aim), np.zeros(len(units))
     steps: list[Sparse] = []
+    warnings: tuple[str, ...] = ()
     for m in range(1, size + 1):
         cosine, along = aim @ point, units @ point
         # Of every unit vector the part at right angles to the current point.
@@ -68,6 +69,6 @@ def giga(
         norm = np.linalg.norm(point)
         point, weights = point / norm, weights / norm
         steps.append(sparse(weights * (aim @ point) / length))
-        if progress is not None:
-            progress(m, size)
-    return path_of(steps, size)
+        if warnings := stopped(progress, m, size):
+            break
+    return path_of(steps, size, warnings)

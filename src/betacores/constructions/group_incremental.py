@@ -21,7 +21,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.incremental import select
-from betacores.constructions.path import NOTHING, Path
+from betacores.constructions.path import NOTHING, Path, stopped
 from betacores.constructions.rough import rough_posterior
 from betacores.constructions.units import WholeGroups
 from betacores.divergence import Beta, as_beta, likelihoods
@@ -90,15 +90,16 @@ def group_incremental(
     units, now = WholeGroups(groups), EMPTY
     free = np.ones(len(groups), bool) if eligible is None else np.asarray(eligible)
     history: list[np.ndarray] = []
+    warnings: tuple[str, ...] = ()
     for m in range(1, size + 1):
         now = group_step(model, source, units, now, free, jax.random.fold_in(key, m), rules)
         history.append(now.weights)
-        if progress is not None:
-            progress(m, size)
+        if warnings := stopped(progress, m, size):
+            break
     if not len(now.members):
         return NOTHING
     padded = [np.pad(one, (0, len(now.members) - len(one))) for one in history]
-    return Path(now.members, np.stack(padded))
+    return Path(now.members, np.stack(padded), warnings)
 
 
 class Rules(NamedTuple):

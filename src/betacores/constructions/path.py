@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,17 @@ def sparse(weights: Float[np.ndarray, " n"]) -> Sparse:
     return Sparse(places, weights[places])
 
 
-def path_of(steps: list[Sparse], size: int) -> Path:
+def stopped(progress: Callable[[int, int], None] | None, done: int, total: int) -> tuple[str, ...]:
+    """Report a finished step; return what to warn of if the caller asks, by `KeyboardInterrupt`, to stop here."""
+    try:
+        if progress is not None:
+            progress(done, total)
+    except KeyboardInterrupt:
+        return (f"Interrupted: {done} of {total} steps were done.",)
+    return ()
+
+
+def path_of(steps: list[Sparse], size: int, warnings: tuple[str, ...] = ()) -> Path:
     """Return the path of a construction's steps, of which `size` were asked for; one that stopped early stays there."""
     if not steps:
         return NOTHING
@@ -61,4 +72,4 @@ def path_of(steps: list[Sparse], size: int) -> Path:
     for m, step in enumerate(steps):
         weights[m, [column[place] for place in step.places.tolist()]] = step.weights
     weights[len(steps) :] = weights[len(steps) - 1]
-    return Path(np.array(ever, int), weights)
+    return Path(np.array(ever, int), weights, warnings)

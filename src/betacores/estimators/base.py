@@ -10,11 +10,11 @@ import jax
 import numpy as np
 import pyarrow
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from betacores.coreset import Coreset
-from betacores.estimators.reading import check_numeric, take_groups, without
+from betacores.estimators.reading import column_names, is_plain, take_groups, take_response, take_rows, without
 from betacores.estimators.scaling import Scaling, as_given, robust_scaling
 from betacores.front_door import summarize
 from betacores.inputs import check_choice, encode_rows, read_weights
@@ -23,6 +23,9 @@ from betacores.noise import robust_noise
 from betacores.origin import Origin
 from betacores.precision import single_precision
 from betacores.sources import ArraySource
+from betacores.tables import TableEncoder
+from betacores.tables.columns import SEEN_ROWS
+from betacores.tables.encoder import MISSING, checked, filler
 
 SEEDS = 2**31 - 1
 # In units of the response's robust scale.
@@ -37,13 +40,28 @@ class Summary(NamedTuple):
     coreset: Coreset
 
 
+class Given(NamedTuple):
+    """A table as it was handed in: the frame, what its columns became, and what the response is called."""
+
+    frame: Any
+    sources: list[str]
+    notes: list[str]
+    target: str | None
+
+    def origin(self, x: np.ndarray, y: np.ndarray | None, kept: np.ndarray) -> Origin:
+        """Return the origin of a coreset of some of the columns."""
+        sources = [name for name, keep in zip(self.sources, kept, strict=True) if keep] if self.sources else []
+        return Origin(x[:, kept], y, self.frame, sources, self.target)
+
+
 class Table(NamedTuple):
-    """A table as it came in, checked: numbers, names, and what the rows count and belong to."""
+    """A table as it came in, checked: numbers, names, what the rows count and belong to, and where they come from."""
 
     x: np.ndarray
     names: list[str]
     sample_weight: np.ndarray | None
     groups: list[Any] | None
+    given: Given
 
     def scaling(self, y: np.ndarray | None) -> Scaling:
         """Return units for the table, and for the response if it is real, from the rows that count."""
@@ -67,6 +85,7 @@ class CoresetEstimator(BaseEstimator):
         guard: str | Callable[[np.ndarray], Any] | None = "auto",
         max_groups: int | str = "auto",
         scale: str | None = "robust",
+        missing: str = "impute",
         random_state: Any = 0,
         method_settings: Mapping[str, Any] | None = None,
     ):
@@ -77,6 +96,7 @@ class CoresetEstimator(BaseEstimator):
         self.guard = guard
         self.max_groups = max_groups
         self.scale = scale
+        self.missing = missing
         self.random_state = random_state
         self.method_settings = method_settings
 
@@ -84,15 +104,43 @@ class CoresetEstimator(BaseEstimator):
         """Return the table of `fit` and its response, checked as scikit-learn does."""
         if self.scale is not None:
             check_choice("scale", self.scale, ("robust",))
+        check_choice("missing", self.missing, MISSING)
+        frame = X if column_names(X) else None
         X, labels, self._group_columns = take_groups(X, groups)
-        check_numeric(X)
+        y, target = (None, None) if y is None else take_response(y)
         wanted = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2, **checks}
-        if y is None and not self.__sklearn_tags__().target_tags.required:
-            x, response = validate_data(self, X, **wanted), None
+        self._plain = is_plain(X)
+        if self._plain:
+            x, response = self._validated(X, y, **wanted)
+            weights = read_weights(sample_weight, len(x))
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(x.shape[1])])
+            self._encoder = filler(X, np.median(x[:: -(-len(x) // SEEN_ROWS)], 0), self.missing)
+            sources = column_names(X)
         else:
-            x, response = validate_data(self, X, y, **wanted)
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(x.shape[1])])
-        return Table(x, [str(name) for name in names], read_weights(sample_weight, len(x)), labels), response
+            self._validated(X, y, skip_check_array=True)
+            X = checked(self, X, reset=True)
+            weights = read_weights(sample_weight, len(X))
+            x = self._encoded(X, weights)
+            x, response = (x, None) if y is None else check_X_y(x, y, estimator=self, **wanted)
+            names = self._encoder.get_feature_names_out()
+            own = dict(zip(self._encoder.names_in(), column_names(X), strict=False))
+            sources = [own.get(name, name) for name in self._encoder.sources_]
+        given = Given(frame, sources, self._encoder.notes_, target)
+        return Table(x, [str(name) for name in names], weights, labels, given), response
+
+    def _validated(self, X: Any, y: Any, **wanted: Any) -> tuple[Any, Any]:
+        """Return table and response as scikit-learn checks them; the response may be None where none is required."""
+        if y is None and not self.__sklearn_tags__().target_tags.required:
+            return validate_data(self, X, **wanted), None
+        return validate_data(self, X, y, **wanted)
+
+    def _encoded(self, X: Any, weights: np.ndarray | None) -> np.ndarray:
+        """Return a table as numbers, and keep how; rows that count nothing have no say in it."""
+        self._encoder = TableEncoder(missing=self.missing, scale=None)
+        if weights is None or weights.all():
+            return self._encoder.fit_transform(X)
+        self._encoder.fit(take_rows(X, np.flatnonzero(weights)))
+        return self._encoder.encode(X)
 
     def _summarise(self, table: Table, y: np.ndarray | None, model: str | Model, *, real: bool) -> Summary:
         """Return the coreset of a table whose response, if it has one, is real or else a label."""
@@ -111,9 +159,10 @@ class CoresetEstimator(BaseEstimator):
             guard=_in_own_units(self.guard, table.x),
             **self._arguments(table),
         )
+        built.info.notes[:0] = table.given.notes
         # The person's own guard, not the wrapped one that holds on to the table.
         built.info.settings["guard"] = self.guard if callable(self.guard) else built.info.settings["guard"]
-        return Summary(built, scaling, _in_own_rows(built, scaling, table.x, y))
+        return Summary(built, scaling, _in_own_rows(built, scaling, table, y))
 
     def _arguments(self, table: Table) -> dict[str, Any]:
         """Return the arguments of `summarize` that do not depend on units."""
@@ -146,8 +195,16 @@ class CoresetEstimator(BaseEstimator):
         """Return rows to predict, checked against those of `fit`."""
         check_is_fitted(self)
         X = without(X, self._group_columns)
-        check_numeric(X)
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        if self._plain and is_plain(X):
+            return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._encoder.encode(checked(self, X, reset=False))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say that words and, unless refused, missing cells are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "impute"
+        tags.input_tags.string = True
+        return tags
 
 
 def _named(x: np.ndarray, names: list[str]) -> Any:
@@ -175,15 +232,15 @@ def _in_own_units(guard: Any, x: np.ndarray) -> Any:
     return (lambda _: guard(x)) if callable(guard) else guard
 
 
-def _in_own_rows(built: Coreset, scaling: Scaling, x: np.ndarray, y: np.ndarray | None) -> Coreset:
+def _in_own_rows(built: Coreset, scaling: Scaling, table: Table, y: np.ndarray | None) -> Coreset:
     """Return a coreset with rows, response and model as the table was given."""
-    path = built.path.indices
+    path, x = built.path.indices, table.x
     rows, response = x[path][:, scaling.varies], None if y is None else y[path]
     if built.path.points is not None:
         rows, response = scaling.undone(built.path_X), built.path_y
         if response is not None and built.labels is None:
             response = scaling.response_undone(response)
-    origin = Origin(x[:, scaling.varies], y)
+    origin = table.given.origin(x, y, scaling.varies)
     own = replace(built, path_X=rows, path_y=response, model=scaling.model(built.model), origin=origin)
     if isinstance(own.model, LinearRegression) and isinstance(built.model, LinearRegression):
         before, after = (f"noise: {float(model.noise):.3g}" for model in (built.model, own.model))

@@ -22,6 +22,9 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
     `fit` summarises the table with `betacores.summarize`; `predict_proba` averages over the posterior given the rows it
     kept. Of two classes only.
 
+    Tables are taken as people have them: words, categories, truth values, dates and missing cells are encoded as
+    `betacores.tables.TableEncoder` does. A table of finite numbers is taken as it is.
+
     Parameters
     ----------
     model
@@ -41,6 +44,9 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         ``"robust"`` centres and scales the columns by medians, and brings columns of two values to 0 and 1, so that the
         model's prior suits any units; ``coreset_`` is in the table's own. None takes the numbers as they are, and so
         does a model given as an object, whose prior has units.
+    missing
+        ``"impute"``: a missing cell (also an infinite one) of a column of numbers gets the median, and a 0/1 column
+        tells where; a missing word is a level of its own. ``"error"`` refuses them, and names them.
     random_state
         Same number, same result. A NumPy RandomState gives another one at every fit, None too.
     method_settings
@@ -51,7 +57,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
     classes_
         The two labels, in order.
     coreset_
-        The `betacores.Coreset`, its rows and model in the table's units, without columns that are constant. Its
+        The `betacores.Coreset`, its rows and model in the table's units, without columns that are constant; words are
+        0/1 columns called ``column=level``, and its ``info.notes`` say what was imputed, pooled and left out. Its
         ``posterior`` is in single precision, and where the cells of a column are hundreds of times as large as their
         spread, `predict_proba` is the better word.
     sample_indices_, sample_weight_
@@ -74,7 +81,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         Parameters
         ----------
         X, y
-            A table of finite numbers, an array or a pandas or polars DataFrame, and its labels, of two kinds.
+            A pandas, polars or pyarrow table of numbers, words, categories, truth values and dates, or an array,
+            and its labels, of two kinds.
         sample_weight
             How many rows each row stands for; one of weight 0 is never kept.
         groups

@@ -21,6 +21,9 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
 
     `fit` summarises the table with `betacores.summarize`; `predict` averages over the posterior given the rows it kept.
 
+    Tables are taken as people have them: words, categories, truth values, dates and missing cells are encoded as
+    `betacores.tables.TableEncoder` does. A table of finite numbers is taken as it is.
+
     Parameters
     ----------
     model
@@ -42,6 +45,9 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
         and 1, so that the model's prior suits any units; predictions and ``coreset_`` are in the table's own. None
         takes the numbers as they are, and so does a model given as an object, whose noise and prior have units.
         Noise below a thousandth of the response's scale is taken as that much.
+    missing
+        ``"impute"``: a missing cell (also an infinite one) of a column of numbers gets the median, and a 0/1 column
+        tells where; a missing word is a level of its own. ``"error"`` refuses them, and names them.
     random_state
         Same number, same result. A NumPy RandomState gives another one at every fit, None too.
     method_settings
@@ -53,6 +59,7 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
     ----------
     coreset_
         The `betacores.Coreset`, its rows, response and model in the table's units, without columns that are constant;
+        words are 0/1 columns called ``column=level``, and its ``info.notes`` say what was imputed, pooled and left out.
         None for ``"neural-linear"``. Its ``posterior`` is in single precision, and where the cells of a column are
         hundreds of times as large as their spread, `predict` is the better word.
     sample_indices_, sample_weight_
@@ -75,7 +82,8 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
         Parameters
         ----------
         X, y
-            A table of finite numbers, an array or a pandas or polars DataFrame, and its response.
+            A pandas, polars or pyarrow table of numbers, words, categories, truth values and dates, or an array,
+            and its response.
         sample_weight
             How many rows each row stands for; one of weight 0 is never kept.
         groups

@@ -18,9 +18,7 @@ from jaxtyping import Bool, Float
 from betacores.inputs import LARGEST_CELL
 from betacores.models import GaussianMean, GaussianPrior, LinearRegression, LogisticRegression, Model
 from betacores.robust import robust_location_scale
-
-# Medians of more rows are no better.
-SEEN_ROWS = 100_000
+from betacores.tables.columns import SEEN_ROWS
 
 
 @dataclass(frozen=True)

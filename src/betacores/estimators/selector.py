@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ class CoresetSelector(CoresetEstimator):
     are left with the labels of others. ``fit_resample`` changes both, as in imbalanced-learn, whose pipelines take it;
     they know nothing of the weights, so hand these over yourself wherever you can.
 
+    Rows are judged with words, categories, truth values, dates and missing cells encoded as
+    `betacores.tables.TableEncoder` does, and come back as they are.
+
     Parameters
     ----------
     model
@@ -45,6 +49,9 @@ class CoresetSelector(CoresetEstimator):
         ``"robust"`` judges rows with columns, and a real response, centred and scaled by medians, so that the model's
         prior suits any units; the rows themselves stay as they are. None takes the numbers as they are, and so does a
         model given as an object.
+    missing
+        ``"impute"``: a missing cell (also an infinite one) of a column of numbers gets the median, and a 0/1 column
+        tells where; a missing word is a level of its own. ``"error"`` refuses them, and names them.
     random_state
         Same number, same result. A NumPy RandomState gives another one at every fit, None too.
     method_settings
@@ -57,7 +64,9 @@ class CoresetSelector(CoresetEstimator):
     scores_
         For every row how much the model believes it: about 1 for clean rows, near 0 for outliers.
     coreset_
-        The `betacores.Coreset`, its rows, response and model in the table's units, without columns that are constant.
+        The `betacores.Coreset`, its rows, response and model in the table's units, without columns that are
+        constant; words are 0/1 columns called ``column=level``, and its ``info.notes`` say what was imputed, pooled and
+        left out.
     n_features_in_, feature_names_in_
         Number of columns, and their names if the table has them.
     """
@@ -68,7 +77,8 @@ class CoresetSelector(CoresetEstimator):
         Parameters
         ----------
         X, y
-            A table of finite numbers, an array or a pandas or polars DataFrame, and its response, if there is one.
+            A pandas, polars or pyarrow table of numbers, words, categories, truth values and dates, or an array,
+            and its response, if there is one.
         sample_weight
             How many rows each row stands for; one of weight 0 is never kept.
         groups
@@ -117,4 +127,11 @@ class CoresetSelector(CoresetEstimator):
             return self.model
         if y is None:
             return "gaussian-mean"
-        return "logistic" if len(np.unique(y)) == 2 else "linear"
+        values = np.unique(y)
+        if len(values) != 2 and values.dtype.kind not in "fiub" and not all(isinstance(v, Real) for v in values):
+            shown = ", ".join(map(repr, values[:3].tolist()))
+            raise ValueError(
+                f"y: expected numbers, or words of two kinds, got {len(values)} different ones, such as {shown}; keep "
+                "the rows of two of them, or make it one against the rest."
+            )
+        return "logistic" if len(values) == 2 else "linear"

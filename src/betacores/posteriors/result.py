@@ -6,10 +6,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 if TYPE_CHECKING:
     import arviz
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The weighted rows that draws were drawn given, and what they are a summary by.
+
+    ``y`` is None for models without response, ``labels`` for those whose response is not one of two labels. ``beta`` is
+    that of the summary.
+    """
+
+    indices: Int[np.ndarray, " m"]
+    weights: Float[np.ndarray, " m"]
+    x: np.ndarray
+    y: np.ndarray | None
+    labels: np.ndarray | None
+    columns: list[str]
+    model: str
+    method: str
+    beta: float
 
 
 @dataclass(frozen=True)
@@ -28,6 +47,8 @@ class Posterior:
         Of the likelihood that read the rows; 0 is the classical one.
     diagnostics
         For NUTS ``r_hat``, ``effective_sample_size`` (bulk) and ``divergences``; for Laplace ``converged``.
+    given
+        The weighted rows; None for draws made by hand.
     """
 
     chains: Float[np.ndarray, "chains draws p"]
@@ -35,6 +56,7 @@ class Posterior:
     sampler: str
     beta: float
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    given: Given | None = None
 
     @property
     def draws(self) -> Float[np.ndarray, "n p"]:
@@ -52,16 +74,14 @@ class Posterior:
         return np.atleast_2d(np.cov(self.draws, rowvar=False))
 
     def to_arviz(self) -> arviz.InferenceData:
-        """Return the draws as ArviZ data, one variable ``theta`` with the parameters' names as coordinates."""
-        try:
-            import arviz
-        except ImportError:
-            raise ImportError("to_arviz() needs ArviZ; install betacores[arviz].") from None
-        data = arviz.from_dict(
-            posterior={"theta": self.chains}, coords={"parameter": self.names}, dims={"theta": ["parameter"]}
-        )
-        data.posterior.attrs.update(sampler=self.sampler, beta=self.beta)
-        return data
+        """Return the draws as ArviZ data: one variable ``theta`` with the parameters' names as coordinates.
+
+        With them go the weighted rows (``constant_data``, ``observed_data``) and, for NUTS, the divergences of each
+        chain (``sample_stats``); see `betacores.export.inference_data`.
+        """
+        from betacores.export.inference_data import inference_data
+
+        return inference_data(self)
 
     def __repr__(self) -> str:
         """Say what it is."""

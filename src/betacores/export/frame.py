@@ -1,0 +1,57 @@
+"""Chosen rows as a pandas DataFrame: as the model saw them, or as the table was handed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+    from betacores.coreset import Coreset
+
+
+def original_frame(coreset: Coreset) -> pandas.DataFrame:
+    """Return the chosen rows of the table a coreset was made of, with their weights, indexed by their numbers."""
+    import pandas
+
+    origin = coreset.origin
+    if origin is None:
+        raise ValueError(
+            "original: the coreset was read from disk, and the table is not kept with it; "
+            "take rows coreset.indices of the table yourself."
+        )
+    if coreset.path.points is not None:
+        raise ValueError(
+            f"original: the points of method {coreset.method!r} are no rows of the table; use to_frame() without it."
+        )
+    if origin.frame is None:
+        return coreset.to_frame()
+    frame = _chosen(origin.frame, coreset.indices)
+    taken = [str(name) for name in frame.columns]
+    target = str(origin.target or "y")
+    if origin.y is not None and (origin.target is None or target not in taken):
+        frame[_free(target, taken)] = np.asarray(origin.y)[coreset.indices]
+    frame[_free("weight", [*taken, target])] = coreset.weights
+    frame.index = pandas.Index(coreset.indices, name="row")
+    return frame
+
+
+def _chosen(table: Any, rows: np.ndarray) -> pandas.DataFrame:
+    """Return rows of a pandas, polars or pyarrow table; names of rows that pandas keeps aside become a column."""
+    import narwhals
+    import pandas
+
+    if not isinstance(table, pandas.DataFrame):
+        return narwhals.from_native(table)[rows.tolist()].to_pandas()
+    chosen = table.iloc[rows]
+    if isinstance(table.index, pandas.RangeIndex):
+        return chosen.reset_index(drop=True)
+    return chosen.reset_index(allow_duplicates=True)
+
+
+def _free(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,109 @@
+"""Programs for scikit-learn: weights go in as ``sample_weight``, the prior as the matching penalty.
+
+The mode of the posterior of `φ` in `θ = μ0 + S φ` is a fit with penalty `½‖φ‖²` to the columns `z S`. In scikit-learn's
+terms that is ``C = 1`` for logistic and ``alpha = noise²`` for linear regression. An intercept of scikit-learn's own is
+not penalised, that of the models is: it is a column of ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from betacores.export.reading import imports, opening, reading
+
+if TYPE_CHECKING:
+    from betacores.coreset import Coreset
+
+_NOTE = """
+# scikit-learn finds the mode of the posterior, and no more: no draws, no standard deviations, no intervals. For these
+# use coreset.posterior(), Stan or NumPyro.
+"""
+_PLAIN = """\
+# The penalty is the prior, {what}, which the intercept has too: a column of ones, not fit_intercept.
+"""
+_SHIFTED = """\
+# The penalty is the prior: theta = prior_mean + prior_scale @ phi, and phi is penalised by half its square.
+"""
+_END = """for name, value in zip(names, theta):
+    print(f"{name}: {value:.4g}")
+"""
+
+
+def program(coreset: Coreset, folder: str | Path) -> str:
+    """Return a Python program that reads a saved coreset and fits it with scikit-learn."""
+    name = coreset.model.name
+    first = opening(coreset, "scikit-learn", "scikit-learn and pyarrow")
+    estimator = "LogisticRegression" if name == "logistic" else "Ridge"
+    if name == "logistic":
+        _check_logistic(coreset)
+    return (
+        first
+        + imports(coreset, f"from sklearn.linear_model import {estimator}")
+        + "\n"
+        + reading(coreset, folder)
+        + _NOTE
+        + {"gaussian-mean": _mean, "linear": _linear, "logistic": _logistic}[name](_is_plain(coreset))
+        + _END
+    )
+
+
+def _is_plain(coreset: Coreset) -> bool:
+    """Return whether the prior is N(0, a number), as scikit-learn's own penalties are."""
+    prior = coreset.model.prior
+    return np.ndim(prior.precision) == 0 and not np.any(prior.mean)
+
+
+def _check_logistic(coreset: Coreset) -> None:
+    if np.any(coreset.model.prior.mean):
+        raise ValueError(
+            "prior: its mean is not zero, and scikit-learn's logistic regression knows no other; "
+            "choose 'stan' or 'numpyro'."
+        )
+    assert coreset.y is not None  # logistic regression has a response
+    if len(set(coreset.y.tolist())) < 2:
+        raise ValueError(
+            f"y: all rows of the coreset have the label {coreset.y.tolist()[0]!r}, and scikit-learn needs both; "
+            "choose 'stan' or 'numpyro', or a larger size."
+        )
+
+
+def _logistic(plain: bool) -> str:
+    fit = (
+        'model = LogisticRegression(C={c}, fit_intercept=False, solver="newton-cholesky", tol=1e-10)\n'
+        "model.fit({columns}, y, sample_weight=weights)\n"
+    )
+    if plain:
+        what = _PLAIN.format(what="C = its variance")
+        return what + fit.format(c="prior_scale[0, 0] ** 2", columns="z") + "theta = model.coef_[0]\n"
+    return _SHIFTED + fit.format(c="1.0", columns="z @ prior_scale") + "theta = prior_scale @ model.coef_[0]\n"
+
+
+def _linear(plain: bool) -> str:
+    if plain:
+        return _PLAIN.format(what="alpha = noise² / its variance") + (
+            "model = Ridge(alpha=noise**2 / prior_scale[0, 0] ** 2, fit_intercept=False)\n"
+            "model.fit(z, y, sample_weight=weights)\n"
+            "theta = model.coef_\n"
+        )
+    return _SHIFTED + (
+        "model = Ridge(alpha=noise**2, fit_intercept=False)\n"
+        "model.fit(z @ prior_scale, y - z @ prior_mean, sample_weight=weights)\n"
+        "theta = prior_mean + prior_scale @ model.coef_\n"
+    )
+
+
+def _mean(plain: bool) -> str:
+    del plain  # one way serves all
+    return (
+        _SHIFTED
+        + """# The weighted mean stands for all rows; divided by the rows' spread, its columns are independent.
+centre = np.average(x, axis=0, weights=weights)
+whiten = np.linalg.inv(spread)
+model = Ridge(alpha=1.0, fit_intercept=False)
+model.fit(whiten @ prior_scale, whiten @ (centre - prior_mean), sample_weight=np.full(len(names), weights.sum()))
+theta = prior_mean + prior_scale @ model.coef_
+"""
+    )
