@@ -2,12 +2,14 @@
 
 For few rows it is summed directly, one pass for any number of draws. For many, the pass that found the mode has left
 the sum's gradient and Hessian there, and with them its quadratic part, exactly; only what remains of third order is
-estimated, from a sample of B rows:
+estimated, from a sample of rows `b`, each of which stands for `s_b`:
 
-    t(θ) ≈ t(θ̂) + g·δ + δᵀHδ/2 + (N/B) Σ_b w_b [f_b(θ) − f_b(θ̂) − g_b·δ − δᵀH_bδ/2],      δ = θ − θ̂.
+    t(θ) ≈ t(θ̂) + g·δ + δᵀHδ/2 + Σ_b s_b w_b [f_b(θ) − f_b(θ̂) − g_b·δ − δᵀH_bδ/2],      δ = θ − θ̂.
 
 Draws lie within `1/√N` of the mode, where the remainder is of order `N · N^(−3/2)` and its sampling error of order
-`1/√(N B)`: no more than rounding. Far from the mode, where no quadratic is to be trusted, the correction stays what it
+`1/√(N B)`: no more than rounding. Not so for rows far out in the covariates, of which real tables have a few: their
+predictor swings widely over the posterior. For a linear predictor those that swing most are all looked at, `s_b = 1`,
+and the sample is of the rest. Far from the mode, where no quadratic is to be trusted, the correction stays what it
 is at a distance of thirty standard deviations in that direction, and the rest is the sample's word.
 """
 
@@ -17,20 +19,22 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.divergence import Beta, as_beta
 from betacores.grid import grid_modes
-from betacores.models.base import Model
+from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.pilot import Pilot, curvature
 from betacores.posteriors.derivatives import Derivatives
-from betacores.sampling import sample_rows
-from betacores.sources import ArraySource, Source
+from betacores.sampling import sample_of
+from betacores.sources import ArraySource, Source, collect
 from betacores.tangent import target_over
 
 # So many rows are summed directly.
 DIRECT_ROWS = 16_384
 REMAINDER_ROWS = 2048
+# And of so many rows the remainder is known, not estimated.
+FAR_ROWS = 1024
 # How far the quadratic is trusted, in root mean squared standard deviations of the posterior.
 REACH = 30.0
 
@@ -83,17 +87,41 @@ def target_of(
     """
     if source.row_count <= direct_rows:
         return direct_target(model, source, beta)
-    ids = sample_rows(key, source.row_count, REMAINDER_ROWS)
-    scale = source.row_count / len(ids)
+    precision = curvature(model, found)
+    others = np.ones(source.row_count, bool)
+    far = _farthest(model, source, precision)
+    others[far] = False
+    sampled = sample_of(key, others, REMAINDER_ROWS)
+    scale = np.repeat([1.0, (source.row_count - len(far)) / len(sampled)], [len(far), len(sampled)])
+    ids = np.concatenate([far, sampled])
     rows = source.take(ids)
-    sample = ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids))
-    sampled = grid_modes(model, sample, found.looked_at[None], np.array([beta]), steps=0).likelihood
-    rest = Derivatives(*(whole - scale * part[0] for whole, part in zip(found.likelihood, sampled, strict=True)))
+    sample = ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids) * scale.astype(np.float32))
+    part = grid_modes(model, sample, found.looked_at[None], np.array([beta]), steps=0).likelihood
+    rest = Derivatives(*(whole - some[0] for whole, some in zip(found.likelihood, part, strict=True)))
     return Target(
         model,
-        sample.weighted(sample.weights * np.float32(scale)),
+        sample,
         as_beta(beta),
         found.looked_at.astype(np.float64),
         jax.tree.map(np.asarray, rest),
-        curvature(model, found),
+        precision,
     )
+
+
+def _farthest(model: Model, source: Source, precision: Float[np.ndarray, "p p"]) -> Int[np.ndarray, " k"]:
+    """Return the rows whose linear predictor varies most over the posterior, in order; none for other models."""
+    if not isinstance(model, LinearPredictor):
+        return np.zeros(0, int)
+    values, vectors = np.linalg.eigh(precision)
+    factor = (vectors * np.maximum(values, values[-1] * 1e-12) ** -0.5).astype(np.float32)
+    swing = collect(source, lambda rows: _block_swings(model, factor, rows))
+    # What is beyond the quadratic grows with the third power.
+    pull = source.weights_of(np.arange(source.row_count)) * swing.astype(np.float64) ** 1.5
+    count = min(FAR_ROWS, source.row_count // 2)
+    return np.sort(np.argpartition(pull, -count)[-count:])
+
+
+@jax.jit
+def _block_swings(model: LinearPredictor, factor: Float[Array, "p p"], rows: Rows) -> Float[Array, " n"]:
+    """Return the variance of every row's linear predictor over the posterior."""
+    return ((model.features(rows) @ factor) ** 2).sum(-1)
