@@ -94,6 +94,8 @@ def _verdict(coreset: Coreset, low: float, high: float, quality: dict[str, Any])
             "Look at the least believed rows below and at the columns that give them away; use the coreset, with its "
             "weights, in place of the table."
         )
+        if coreset.labels is not None:
+            advice += " The share is a lower bound: a wrong label that is plausible anyway cannot be told."
     if rough:
         advice = f"{quality['advice']} {advice}"
     if coreset.info.warnings:
@@ -111,12 +113,12 @@ def _quality(coreset: Coreset) -> dict[str, Any]:
     value = float(estimate.value)
     told |= {"value": value, "standard_error": float(estimate.standard_error), "text": number(value, 2)}
     if value <= CLOSE:
-        return told | {"level": "close", "meaning": "Inference from the coreset is that from all clean rows."}
+        return told | {"level": "close", "meaning": "Inference from the coreset is that from all rows that are believed."}
     if value <= ROUGH:
-        return told | {"level": "fair", "meaning": "Close to inference from all clean rows; more rows bring it closer."}
+        return told | {"level": "fair", "meaning": "Close to inference from all believed rows; more rows bring it closer."}
     return told | {
         "level": "rough",
-        "meaning": "Inference from the coreset differs from that of all clean rows.",
+        "meaning": "Inference from the coreset differs from that of all believed rows.",
         "advice": "The summary is rough: keep more rows (a larger size).",
     }
 
