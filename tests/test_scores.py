@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression
 from betacores.pilot import pilot
-from betacores.scores import contamination, default_score_beta, row_scores
+from betacores.scores import contamination, contamination_interval, default_score_beta, row_scores
 from betacores.sources import ArraySource
 
 COVARIANCE = np.array([[2.0, 0.7], [0.7, 0.5]])
@@ -97,6 +97,17 @@ def test_contamination_is_the_missing_score():
     assert contamination(np.zeros(3, np.float32)) == 1.0
     many = np.full(2_000_000, 0.9, np.float32)
     assert contamination(many) == pytest.approx(0.1, abs=1e-6), "sums are taken in double precision"
+
+
+def test_absurd_covariates_count_though_other_scores_are_high():
+    scores, trust = np.full(1000, 1.3, np.float32), np.ones(1000, np.float32)
+    trust[:50] = 0.01
+    assert contamination(scores) == 0.0
+    assert contamination(scores, trust) == pytest.approx(0.05)
+    low, high = contamination_interval(scores, trust)
+    assert 0.03 < low < 0.05 < high < 0.07, "as of a binomial share"
+    # Where scores say more, belief is the estimate.
+    assert contamination(np.full(1000, 0.9, np.float32), trust) == pytest.approx(1 - 0.9 * (0.95 + 0.05 * 0.01))
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.15, 0.3, 0.45])

@@ -335,11 +335,19 @@ class Coreset:
 
         return save(self, FilePath(path), overwrite=overwrite)
 
-    def report(self, data: Any = None, y: Any = None, **options: Any) -> Report:
-        """Return a page for people; `betacores.report.make_report` lists the options (title, suspicious, command)."""
+    def report(
+        self,
+        data: Any = None,
+        y: Any = None,
+        *,
+        title: str | None = None,
+        suspicious: int = 200,
+        command: str | None = None,
+    ) -> Report:
+        """Return a report for people: one HTML page, which shows itself in Jupyter. See `betacores.report`."""
         from betacores.report import make_report
 
-        return make_report(self, data, y, **options)
+        return make_report(self, data, y, title=title, suspicious=suspicious, command=command)
 
     def __repr__(self) -> str:
         """Tell a person what it is."""

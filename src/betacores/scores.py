@@ -36,18 +36,29 @@ def beliefs(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"
 
 
 def contamination(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None = None) -> float:
-    """Return the estimated share of rows that do not come from the model, be it for response or covariates."""
-    return float(np.clip(1.0 - beliefs(scores, trust).mean(), 0.0, 1.0))
+    """Return the estimated share of rows that do not come from the model, be it for response or covariates.
+
+    One less the mean belief. Scores of the others may be above one on average, if the model is wrong, and would make up
+    for rows whose covariates are absurd: these count in any case.
+    """
+    return float(np.clip(max(1.0 - beliefs(scores, trust).mean(), _distrusted(trust)), 0.0, 1.0))
 
 
 def contamination_interval(
     scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " rows"] | None = None
 ) -> tuple[float, float]:
     """Return an interval that holds the share with probability 95 %, if the model is right for the clean rows."""
-    believed = beliefs(scores, trust)
-    half = 1.96 * believed.std() / np.sqrt(len(believed))
-    low, high = np.clip(1.0 - believed.mean() + np.array([-half, half]), 0.0, 1.0)
+    believed, absurd = beliefs(scores, trust), _distrusted(trust)
+    sides = np.array([-1.96, 1.96]) / np.sqrt(len(believed))
+    low, high = np.maximum(
+        1.0 - believed.mean() + sides * believed.std(), absurd + sides * np.sqrt(absurd * (1 - absurd))
+    ).clip(0.0, 1.0)
     return float(low), float(high)
+
+
+def _distrusted(trust: Float[np.ndarray, " rows"] | None) -> float:
+    """Return the share of rows that count less than half for their covariates."""
+    return 0.0 if trust is None else float(np.mean(np.asarray(trust) < 0.5))
 
 
 def scores_too_high(scores: Float[np.ndarray, " rows"]) -> bool:

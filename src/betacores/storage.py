@@ -7,7 +7,8 @@
 ``summary.json``       everything else: version, model, settings, timings, warnings
 =====================  ====================================================================
 
-The folder is written under another name first and put in place at the end: a broken run leaves nothing half done.
+With these may stand files that others made of the coreset, a report for example. The folder is written under another
+name first and put in place at the end: a broken run leaves nothing half done.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -32,11 +34,30 @@ from betacores.quality import KLEstimate
 FORMAT = 2
 
 
-def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> FilePath:
-    """Write a coreset to a folder."""
+def save(
+    coreset: Coreset,
+    folder: FilePath,
+    *,
+    overwrite: bool = False,
+    run: Mapping[str, Any] | None = None,
+    extra: Mapping[str, str | bytes] | None = None,
+) -> FilePath:
+    """Write a coreset to a folder.
+
+    Parameters
+    ----------
+    coreset, folder
+        What to write, and where.
+    overwrite
+        Whether a coreset that is there may be replaced.
+    run
+        What else is to be known of how it came about, for ``summary.json``; see `read_run`.
+    extra
+        Further files by their names, put in place together with the others.
+    """
     if folder.exists() and not overwrite:
         raise FileExistsError(f"{folder} exists already; pass overwrite=True to replace it.")
-    if folder.exists() and not _is_coreset(folder):
+    if folder.exists() and not is_coreset(folder):
         raise FileExistsError(f"{folder} is not a saved coreset and will not be replaced; choose another place.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = FilePath(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -52,16 +73,43 @@ def save(coreset: Coreset, folder: FilePath, *, overwrite: bool = False) -> File
         if coreset.grouping is not None:
             scores["group"] = coreset.grouping.codes
         pq.write_table(pa.table(scores), draft / "scores.parquet")
-        text = json.dumps(_summary(coreset), indent=2, allow_nan=False)
+        about = _summary(coreset) | ({} if run is None else {"run": _plain(dict(run))})
+        text = json.dumps(about, indent=2, allow_nan=False)
         (draft / "summary.json").write_text(text + "\n", encoding="utf-8")
+        for name, content in (extra or {}).items():
+            (draft / name).write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         draft.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        draft.rename(folder)
+        _put_in_place(draft, folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return folder
+
+
+def _put_in_place(draft: FilePath, folder: FilePath) -> None:
+    """Rename the draft; what it replaces is there until then, and comes back if that fails."""
+    if not folder.exists():
+        draft.rename(folder)
+        return
+    aside = FilePath(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        folder.rename(aside / "old")
+        try:
+            draft.rename(folder)
+        except BaseException:
+            (aside / "old").rename(folder)
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def read_run(folder: FilePath) -> dict[str, Any] | None:
+    """Return what `save` was told of the run; None if it was told nothing, or there is no coreset."""
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return summary.get("run") if isinstance(summary, dict) and "betacores" in summary else None
 
 
 def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
@@ -119,7 +167,8 @@ def _groups_from(labels: list[Any], scores: pa.Table) -> Groups:
     return Groups([tuple(label) if isinstance(label, list) else label for label in labels], scores["group"].to_numpy())
 
 
-def _is_coreset(folder: FilePath) -> bool:
+def is_coreset(folder: FilePath) -> bool:
+    """Return whether a folder is a saved coreset."""
     try:
         return "betacores" in json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -91,3 +91,9 @@ def test_the_package_does_not_import_scikit_learn_for_nothing():
     code = "import sys, betacores; print('sklearn' in sys.modules); betacores.CoresetRegressor"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout == "False\n"
+
+
+def test_a_line_through_words_is_an_explained_error():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=r"linear model needs numbers, got .*'(a|b)'.*model='logistic'"):
+        CoresetSelector(model="linear").fit(x, np.array(["a", "b"] * 10))

@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from betacores.cli.names import one_of
+
 
 class Experiment(NamedTuple):
     """Trials by default and in a trial run, and the options that not every experiment takes."""
@@ -28,7 +30,10 @@ EXPERIMENTS = {
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help=f"Which experiment: {', '.join(EXPERIMENTS)}.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(help=f"Which experiment: {', '.join(EXPERIMENTS)}.", autocompletion=one_of(*EXPERIMENTS)),
+    ],
     out: Annotated[Path | None, typer.Option(help="Folder for figures and tables.")] = None,
     trials: Annotated[int | None, typer.Option(help="Number of trials; by default 5 to 12.")] = None,
     size: Annotated[int, typer.Option(help="Outer iterations M (gaussian).")] = 200,
@@ -36,7 +41,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Little of it: a trial run of the command.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
 ) -> None:
-    """Run an experiment and write its figures and tables; what an earlier run finished is kept."""
+    """Run an experiment and write its figures and tables; what an earlier run finished is kept.
+
+    Example: betacores reproduce gaussian --quick
+    """
     from betacores.cli.progress import progress_bar
     from betacores.inputs import check_choice, check_number
 
@@ -52,6 +60,6 @@ def reproduce(
     own: dict[str, Any] = {name: options[name] for name in chosen.takes}
     out = out or (Path("quick-results") if quick else Path("docs/results")) / experiment
     module = import_module(f"betacores.experiments.{experiment.replace('-', '_')}")
-    with progress_bar("Runs") as progress:
+    with progress_bar("Runs", before="Beginning") as progress:
         files = module.reproduce(out, trials=trials, seed=seed, jobs=jobs, progress=progress, **own)
     typer.echo("\n".join(str(file) for file in files))

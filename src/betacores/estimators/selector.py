@@ -92,6 +92,10 @@ class CoresetSelector(CoresetEstimator):
         table, response = self._read(X, y, sample_weight, groups)
         model = self._chosen_model(response)
         real = (MODELS[model] if isinstance(model, str) else model).response == "real"
+        if real and response is not None and response.dtype.kind not in "fiub":
+            raise ValueError(
+                f"y: a linear model needs numbers, got {response[0]!r}; for two labels use model='logistic'."
+            )
         self.coreset_ = self._summarise(table, response, model, real=real).coreset
         self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores)
         self._row_count = len(table.x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from betacores.evaluation import classical_measures
 from betacores.front_door import summarize
 from betacores.inputs import encode_rows
 from betacores.models import LogisticRegression
+from betacores.storage import save
 
 ROWS, FRACTION = 20_000, 0.06
 
@@ -50,10 +52,13 @@ def run(*, size: int, seed: int, out: Path, progress: Callable[[int, int], None]
     suspects = np.argsort(coreset.scores)[: outlier.sum()]
     kept = int(outlier[coreset.indices].sum())
     result = DemoResult(coreset, outlier.mean(), kept, outlier[suspects].mean(), accuracy)
-    coreset.save(out, overwrite=True)
-    _draw(out / "demo.png", x, outlier, coreset)
-    command = f"betacores demo --size {size} --seed {seed}, betacores {__version__}"
-    (out / "story.txt").write_text(f"{command}\n\n{story(result)}\n", encoding="utf-8")
+    command = f"betacores demo --size {size} --seed {seed}"
+    extra: dict[str, str | bytes] = {
+        "demo.png": _drawn(x, outlier, coreset),
+        "story.txt": f"{command}, betacores {__version__}\n\n{story(result)}\n",
+        "report.html": coreset.report(title="The demonstration's table", command=command).html,
+    }
+    save(coreset, out, overwrite=True, extra=extra)
     return result
 
 
@@ -81,7 +86,7 @@ def _accuracy(
     return classical_measures(LogisticRegression(), rows, weights, test)["accuracy"]
 
 
-def _draw(path: Path, x: np.ndarray, outlier: np.ndarray, coreset: Coreset) -> None:
+def _drawn(x: np.ndarray, outlier: np.ndarray, coreset: Coreset) -> bytes:
     from matplotlib.figure import Figure
 
     direction = coreset.posterior(200).mean[:-1]
@@ -105,4 +110,6 @@ def _draw(path: Path, x: np.ndarray, outlier: np.ndarray, coreset: Coreset) -> N
     histogram.hist(values, bins, stacked=True, color=["#b8c4d0", "#e3a29b"], label=["clean rows", "dirty rows"])
     histogram.set(xlabel="score", ylabel="rows", title="Scores: near 0, the model does not believe the row")
     histogram.legend()
-    figure.savefig(path, dpi=130)
+    sink = io.BytesIO()
+    figure.savefig(sink, format="png", dpi=130)
+    return sink.getvalue()

@@ -49,8 +49,9 @@ def in_prior_units(model: Model, x: np.ndarray, y: np.ndarray | None) -> Posed:
     shift = np.broadcast_to(np.asarray(model.prior.mean, np.float64), (count,))
     z = np.column_stack([x, np.ones(len(x))]) if model.intercept else np.asarray(x, np.float64)
     if isinstance(model, LinearRegression):
+        assert y is not None  # a regression has a response
         # The prior's own prediction is taken off the response, which may be far from zero.
-        return Posed(LinearRegression(model.noise, intercept=False), z @ scale, y - z @ shift, shift, scale)
+        return Posed(LinearRegression(float(model.noise), intercept=False), z @ scale, y - z @ shift, shift, scale)
     prior = GaussianPrior(factor.T @ shift, 1.0)
     return Posed(LogisticRegression(intercept=False, prior=prior), z @ scale, y, np.zeros(count), scale)
 

@@ -113,9 +113,15 @@ def _quality(coreset: Coreset) -> dict[str, Any]:
     value = float(estimate.value)
     told |= {"value": value, "standard_error": float(estimate.standard_error), "text": number(value, 2)}
     if value <= CLOSE:
-        return told | {"level": "close", "meaning": "Inference from the coreset is that from all rows that are believed."}
+        return told | {
+            "level": "close",
+            "meaning": "Inference from the coreset is that from all believed rows.",
+        }
     if value <= ROUGH:
-        return told | {"level": "fair", "meaning": "Close to inference from all believed rows; more rows bring it closer."}
+        return told | {
+            "level": "fair",
+            "meaning": "Close to inference from all believed rows; more bring it closer.",
+        }
     return told | {
         "level": "rough",
         "meaning": "Inference from the coreset differs from that of all believed rows.",

@@ -14,6 +14,9 @@ def betacores(*arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
 
 
+COMMANDS = ("summarize", "report", "compare", "datasets", "demo", "reproduce")
+
+
 def test_help_is_quick_and_does_not_import_jax():
     times = []
     for _ in range(5):
@@ -21,11 +24,32 @@ def test_help_is_quick_and_does_not_import_jax():
         done = betacores("--help")
         times.append(time.perf_counter() - started)
         assert done.returncode == 0
-        assert "demo" in done.stdout
-        assert "reproduce" in done.stdout
+        for command in COMMANDS:
+            assert command in done.stdout
     assert min(times) < 1.0
-    check = "import sys, betacores.cli; sys.exit('jax' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+    slow = "{'jax', 'pandas', 'sklearn', 'pyarrow', 'matplotlib', 'numpy'}"
+    check = f"import sys, betacores.cli; sys.exit(', '.join({slow} & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command, run):
+    done = run(command, "--help")
+    assert done.code == 0
+    assert f"Example: betacores {command}" in " ".join(done.out.split())
+
+
+def test_the_shell_completes_names_of_methods():
+    environment = {
+        **os.environ,
+        "_BETACORES_COMPLETE": "complete_bash",
+        "COMP_WORDS": "betacores summarize t.csv --method q",
+        "COMP_CWORD": "4",
+    }
+    code = "import sys; sys.argv[0] = 'betacores'; from betacores.cli import app; app(prog_name='betacores')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+    assert done.stdout.split() == ["quasi-newton"]
 
 
 def test_version():
@@ -38,6 +62,8 @@ def test_demo_tells_the_story_and_leaves_files(tmp_path):
     out = tmp_path / "demo"
     done = betacores("demo", "--out", str(out), "--size", "30")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"Open {out / 'report.html'}"
+    assert "betacores demo --size 30 --seed 0" in (out / "report.html").read_text(encoding="utf-8")
     for words in ("Rows in", "Rows kept", "Contamination", "all rows", "random rows", "coreset of"):
         assert words in done.stdout
     accuracy = {
@@ -56,6 +82,7 @@ def test_demo_tells_the_story_and_leaves_files(tmp_path):
         "summary.json",
         "demo.png",
         "story.txt",
+        "report.html",
     }
     assert (out / "demo.png").stat().st_size > 10_000
 
@@ -66,6 +93,9 @@ def test_demo_does_not_replace_files_unasked(tmp_path):
     assert done.returncode == 2
     assert "--force" in done.stderr
     assert "Traceback" not in done.stderr
+    forced = betacores("demo", "--out", str(tmp_path / "there"), "--force")
+    assert forced.returncode == 2
+    assert "is not a saved coreset and will not be replaced" in forced.stderr
 
 
 def test_reproduce_names_the_nearest_experiment():
