@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-slow bench reproduce lint format clean
+.PHONY: demo test test-slow docs bench reproduce lint format clean
 
 # The stamp is newer than what the environment was built from, or the environment is built again.
 $(VENV)/ready: pyproject.toml constraints.txt
@@ -19,6 +19,9 @@ test: $(VENV)/ready lint
 
 test-slow: $(VENV)/ready
 	$(RUN) -m pytest -m slow
+
+docs: $(VENV)/ready
+	$(RUN) -m sphinx --fail-on-warning --keep-going --builder html docs docs/_build
 
 bench: $(VENV)/ready
 	$(RUN) benchmarks/incremental_vs_numpy.py
@@ -42,4 +45,4 @@ format: $(VENV)/ready
 	$(RUN) -m ruff format .
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-output docs/_build .jax_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

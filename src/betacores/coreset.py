@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -16,14 +14,11 @@ from betacores.constructions.path import Path
 from betacores.divergence import as_beta
 from betacores.groups import Groups
 from betacores.info import Info
-from betacores.inputs import check_choice, check_number, check_seed, encode_rows
+from betacores.inputs import check_choice, check_number, check_seed
 from betacores.models import Model
 from betacores.origin import Origin
 from betacores.posteriors import has_conjugate
-from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.result import Given, Posterior
-from betacores.posteriors.weighted import weighted_posterior
-from betacores.precision import single_precision
 from betacores.scores import beliefs, contamination_interval
 
 if TYPE_CHECKING:
@@ -103,13 +98,12 @@ class Coreset:
     @property
     def groups(self) -> list[Any]:
         """Labels of the groups that were kept, in order of selection."""
-        grouping = self._grouping()
-        return [grouping.labels[code] for code in self._kept_groups()]
+        return [record["group"] for record in self.group_records() if record["rank"]]
 
     @property
     def group_weights(self) -> Float[np.ndarray, " k"]:
         """Weights of the groups that were kept: the mean over their rows."""
-        return self._mean_weights()[self._kept_groups()]
+        return np.array([record["weight"] for record in self.group_records() if record["rank"]])
 
     @property
     def group_scores(self) -> dict[Any, float]:
@@ -136,38 +130,14 @@ class Coreset:
 
     def group_records(self) -> list[dict[str, Any]]:
         """Return what `group_table` shows as plain dictionaries; groups that were not kept have no rank."""
-        grouping, believed = self._grouping(), beliefs(self.scores, self.covariate_scores)
-        kept, weight = self._kept_groups(), self._mean_weights()
-        score = grouping.means(believed)
-        spread = np.sqrt(np.maximum(grouping.means(believed**2) - score**2, 0) / grouping.sizes)
-        rank = {code: place + 1 for place, code in enumerate(kept)}
-        order = [*kept, *(code for code in np.argsort(-score, kind="stable").tolist() if code not in rank)]
-        return [
-            {
-                "group": grouping.labels[code],
-                "rank": rank.get(code),
-                "weight": float(weight[code]),
-                "rows": int(grouping.sizes[code]),
-                "score": float(score[code]),
-                **{
-                    name: float(np.clip(1 - score[code] + shift * spread[code], 0, 1))
-                    for name, shift in (("contamination", 0.0), ("low", -1.96), ("high", 1.96))
-                },
-            }
-            for code in order
-        ]
+        from betacores.group_table import group_records
+
+        return group_records(self._grouping(), beliefs(self.scores, self.covariate_scores), self.indices, self.weights)
 
     def _grouping(self) -> Groups:
         if self.grouping is None:
             raise ValueError("groups: the coreset was made of rows; pass groups= to summarize.")
         return self.grouping
-
-    def _kept_groups(self) -> list[int]:
-        return list(dict.fromkeys(self._grouping().codes[self.indices].tolist()))
-
-    def _mean_weights(self) -> Float[np.ndarray, " groups"]:
-        grouping = self._grouping()
-        return np.bincount(grouping.codes[self.indices], self.weights, minlength=len(grouping)) / grouping.sizes
 
     def at(self, iteration: int) -> Coreset:
         """Return the coreset as it was after an outer iteration: one run gives every size."""
@@ -219,31 +189,11 @@ class Coreset:
                 f"sampler: the {likelihood} posterior of {self.model.name!r} has no closed form; "
                 "use 'laplace' or 'nuts'."
             )
-        with single_precision():
-            key = jax.random.key(seed)
-            posed = in_prior_units(self.model, self.X, self.y)
-            rows = encode_rows(posed.x, posed.y, self.labels)
-            diagnostics: dict[str, Any] = {}
-            if chosen == "nuts":
-                try:
-                    from betacores.posteriors.nuts import nuts
-                except ImportError:
-                    raise ImportError(
-                        "sampler: 'nuts' needs BlackJAX; install betacores[nuts], or choose 'laplace'."
-                    ) from None
+        from betacores.posteriors.readout import Asked, read_out
 
-                weights = jnp.asarray(self.weights, jnp.float32)
-                paths, info = nuts(
-                    key, posed.model, rows, weights, as_beta(beta), draws=draws, chains=chains, warmup=warmup
-                )
-                diagnostics = {name: np.asarray(value) for name, value in info._asdict().items()}
-            else:
-                fit, converged = weighted_posterior(
-                    posed.model, rows, self.weights, as_beta(beta), closed=chosen == "exact"
-                )
-                paths = fit.draw(key, draws)[None]
-                diagnostics = {} if chosen == "exact" else {"converged": converged}
-        return Posterior(posed.back(np.asarray(paths)), self.parameter_names, chosen, beta, diagnostics, self._given())
+        asked = Asked(chosen, draws, chains, warmup, seed)
+        paths, diagnostics = read_out(self.model, self.X, self.y, self.labels, self.weights, as_beta(beta), asked)
+        return Posterior(paths, self.parameter_names, chosen, beta, diagnostics, self._given())
 
     def _given(self) -> Given:
         rows = (self.indices, self.weights, self.X, self.y, self.labels, self.columns)

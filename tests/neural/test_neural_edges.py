@@ -188,6 +188,7 @@ def test_mistakes_that_are_named():
 MISTAKES = {
     "batch_size": [-1],
     "hidden": [-1],
+    "networks": [0, -1, 1.5],
     "initial": [-5, np.array([ROWS])],
     "noise": [0.0],
     "guard": ["outo"],

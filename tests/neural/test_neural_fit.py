@@ -194,8 +194,10 @@ def test_the_order_of_entrance_is_that_of_the_labels():
 
 def test_the_network_goes_on_from_round_to_round():
     fits = [fit for _, fit in recorded("uniform")[0]]
-    start = leaves(fits[0].network)
-    moved = [sum(np.abs(a - b).sum() for a, b in zip(leaves(fit.network), start, strict=True)) for fit in fits]
+    start = leaves(fits[0].members[0].network)
+    moved = [
+        sum(np.abs(a - b).sum() for a, b in zip(leaves(fit.members[0].network), start, strict=True)) for fit in fits
+    ]
     assert 0 < moved[1] < moved[-1]
 
 

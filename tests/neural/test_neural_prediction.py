@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from plain_network import curve, forward, in_batches, last_layer, numbers
+from plain_network import curve, forward, in_batches, last_layer, leaves, numbers
 
 from betacores.neural import Training, fit_neural_linear
 
@@ -14,7 +14,7 @@ QUICK = {"draws": 15, "steps": 5}
 
 
 @functools.cache
-def fitted(method):
+def fitted(method, networks=1):
     x, y = curve(0, ROWS, 2)
     settings = QUICK if method in ("beta-cores", "sparse-vi") else {}
     return fit_neural_linear(
@@ -25,16 +25,17 @@ def fitted(method):
         initial=24,
         rounds=3,
         hidden=6,
+        networks=networks,
         training=Training(steps=20),
         noise=0.2,
         **settings,
     )
 
 
-def exact(fit, new):
+def exact(fit, new, number=0):
     """Mean and standard deviation of new responses, and the last layer they come from."""
     x, y = (part.astype(np.float32).astype(np.float64) for part in curve(0, ROWS, 2))
-    parameters = numbers(fit.network)
+    parameters = numbers(fit.members[number].network)
     held, moments = forward(parameters, x[fit.indices], fit.weights)
     mean, covariance = last_layer(held, y[fit.indices], fit.weights, fit.noise)
     z, _ = forward(parameters, new, None, moments)
@@ -58,10 +59,40 @@ def test_mean_and_deviation_are_the_papers(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_moments_are_those_of_the_weighted_coreset(method):
     fit, x = fitted(method), curve(0, ROWS, 2)[0]
-    _, wanted = forward(numbers(fit.network), x[fit.indices], fit.weights)
-    for own, (mean, variance) in zip(fit.moments, wanted, strict=True):
+    _, wanted = forward(numbers(fit.members[0].network), x[fit.indices], fit.weights)
+    for own, (mean, variance) in zip(fit.members[0].moments, wanted, strict=True):
         np.testing.assert_allclose(own.mean, mean, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(own.variance, variance, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_several_networks_are_mixed_in_equal_parts(method):
+    fit, new = fitted(method, 3), np.random.default_rng(5).normal(size=(50, 2)).astype(np.float32)
+    each = [exact(fit, new, number) for number in range(3)]
+    means, deviations = np.array([one[0] for one in each]), np.array([one[1] for one in each])
+    mean, deviation = fit.predict(new)
+    np.testing.assert_allclose(mean, means.mean(0), atol=2e-3)
+    second = (deviations**2 + means**2).mean(0)
+    np.testing.assert_allclose(deviation, np.sqrt(second - means.mean(0) ** 2), rtol=2e-3)
+    assert np.ptp(means, axis=0).max() > 0.05, "each network begins elsewhere"
+
+
+def test_the_first_of_several_networks_is_the_one_alone():
+    alone, several = fitted("uniform"), fitted("uniform", 3)
+    assert several.indices.tolist() == alone.indices.tolist()
+    for own, one in zip(leaves(several.members[0].network), leaves(alone.members[0].network), strict=True):
+        assert np.array_equal(own, one)
+
+
+def test_pursuit_averages_five_networks_and_the_published_methods_have_one():
+    x, y = curve(0, ROWS, 2)
+    plain = {"rounds": 0, "hidden": 3, "training": Training(steps=2)}
+    assert {m: len(fit_neural_linear(x, y, method=m, **plain).members) for m in METHODS} == {
+        "pursuit": 5,
+        "beta-cores": 1,
+        "sparse-vi": 1,
+        "uniform": 1,
+    }
 
 
 def test_draws_of_the_last_layer_and_the_noise_have_the_predicted_moments():

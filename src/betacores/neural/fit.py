@@ -3,8 +3,8 @@
 Model: `y = θ·z(x) + ε`, `ε ~ N(0, σ²)`, with a network's last hidden layer as `z`, and a Gaussian prior of `θ`.
 
 Update: train the network for a round on the rows of the coreset; on its basis, let one more batch enter. At the end the
-posterior of `θ` is that of the coreset's weighted rows, in closed form, and predictions are Gaussian,
-`N(μ·z(x), σ² + z(x)ᵀ Σ z(x))`.
+posterior of `θ` is that of the coreset's weighted rows, in closed form, and predictions are Gaussian. Several networks
+may be trained side by side; batches enter on the basis of the first, and predictions are averaged.
 
 Reference: Manousakas and Mascolo, "β-Cores", WSDM 2021, on neural linear regression. The network's loss is the squared
 error of a linear head.
@@ -13,23 +13,22 @@ error of a linear head.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import solve_triangular
 
 from betacores.groups import Groups
 from betacores.guard import fit_guard, trust
 from betacores.inputs import check_choice, check_number, check_rows, check_seed, encode_rows
 from betacores.models import LinearRegression
 from betacores.models.base import Rows
-from betacores.neural.network import FARTHEST_CELL, Moments, Network, basis, moments_of
+from betacores.neural.network import FARTHEST_CELL, Network, basis, moments_of
+from betacores.neural.prediction import Member, NeuralFit
 from betacores.neural.selection import Basis, Chooser, Chosen, Cleansing, Incremental, Uniform
 from betacores.neural.training import Training, training_round
-from betacores.posteriors.gaussian import Gaussian
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 
@@ -39,29 +38,8 @@ DEFAULT_BETA = 0.5
 DEFAULT_TRAINING = Training()
 # By default the coreset begins with two batches of forty, and grows to half of the rows.
 BATCHES, INITIAL_BATCHES, SMALLEST_BATCH, LARGEST_BATCH = 40, 2, 10, 1000
-
-
-class NeuralFit(NamedTuple):
-    """A network, the posterior of its last layer, and the coreset they were learnt from."""
-
-    network: Network
-    moments: tuple[Moments, ...]
-    last_layer: Gaussian
-    noise: float
-    indices: Int[np.ndarray, " m"]
-    weights: Float[np.ndarray, " m"]
-    batches: list[Any]
-    scores: Float[np.ndarray, " rows"] | None
-    trust: Float[np.ndarray, " rows"] | None
-
-    def predict(self, x: Float[np.ndarray, "n columns"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Return the mean and the standard deviation of new responses."""
-        with single_precision():
-            z = np.asarray(basis(self.network, self.moments, jnp.asarray(x, jnp.float32)), np.float64)
-        z = np.column_stack([z, np.ones(len(z))])
-        half = solve_triangular(np.asarray(self.last_layer.factor, np.float64), z.T, lower=True)
-        mean = z @ np.asarray(self.last_layer.mean, np.float64)
-        return mean, np.sqrt(self.noise**2 + (half**2).sum(0))
+# Networks that pursuit averages; the published methods have one.
+NETWORKS = 5
 
 
 def fit_neural_linear(
@@ -74,6 +52,7 @@ def fit_neural_linear(
     initial: int | Int[np.ndarray, " i"] | None = None,
     rounds: int | None = None,
     hidden: int | None = None,
+    networks: int | None = None,
     training: Training = DEFAULT_TRAINING,
     noise: float | None = None,
     beta: float | None = None,
@@ -102,6 +81,8 @@ def fit_neural_linear(
         How many batches may enter.
     hidden
         Units of each hidden layer.
+    networks
+        How many are trained from different beginnings, and averaged: 5 for pursuit if not given, else one.
     training
         How the network is trained in every round.
     noise
@@ -123,7 +104,7 @@ def fit_neural_linear(
     check_seed(seed)
     x, y = _table(x, y)
     count, columns = x.shape
-    _check_numbers(batch_size=batch_size, hidden=hidden, noise=noise, beta=beta, training=training)
+    _check_numbers(batch_size=batch_size, hidden=hidden, networks=networks, noise=noise, beta=beta, training=training)
     if guard is not None:
         check_choice("guard", guard, ("auto",))
     unknown = set(settings) - (set(ALGORITHM_1) if method in ("beta-cores", "sparse-vi") else set())
@@ -142,22 +123,22 @@ def fit_neural_linear(
         rows = Rows(jnp.asarray(x), jnp.asarray(y))
         trusted = np.asarray(trust(fit_guard(x), rows.x)) if guard == "auto" and method == "pursuit" else None
         chooser = _chooser(method, x, y, dealt, noise, beta, trusted, keys[0], settings)
-        now, network = chooser.first(), Network(columns, hidden, keys[1])
+        now = chooser.first()
+        # The first has the keys it would have alone.
+        others = jax.random.split(keys[4], (networks or (NETWORKS if method == "pursuit" else 1)) - 1)
+        seeds = [(keys[1], keys[3]), *(tuple(jax.random.split(key)) for key in others)]
+        trained = [Network(columns, hidden, key) for key, _ in seeds]
         fit = on = None
         for number in range(rounds + 1):
             if on is not None:
                 now = chooser.next(on, now, jax.random.fold_in(keys[2], number))
-            network = training_round(
-                network, rows, now.rows, now.weights, jax.random.fold_in(keys[3], number), training
-            )
-            moments = moments_of(network, rows.x, _spread(now, count))
-            z = np.asarray(basis(network, moments, rows.x))
-            last_layer = _last_layer(z, y, now)
-            on = Basis(z, z @ np.asarray(last_layer.mean)[:-1] + float(last_layer.mean[-1]))
+            trained = [
+                training_round(network, rows, now.rows, now.weights, jax.random.fold_in(key, number), training)
+                for network, (_, key) in zip(trained, seeds, strict=True)
+            ]
+            members, on = _on_last_layers(trained, rows, y, now)
             fit = NeuralFit(
-                network=network,
-                moments=moments,
-                last_layer=last_layer,
+                members=members,
                 noise=now.noise,
                 indices=now.rows[now.weights > 0],
                 weights=now.weights[now.weights > 0],
@@ -189,7 +170,7 @@ def _table(x: Any, y: Any) -> tuple[Float[np.ndarray, "rows columns"], Float[np.
 
 
 def _check_numbers(**given: Any) -> None:
-    for name in ("batch_size", "hidden"):
+    for name in ("batch_size", "hidden", "networks"):
         if given[name] is not None:
             check_number(name, given[name], at_least=1, whole=True)
     if given["noise"] is not None:
@@ -264,7 +245,17 @@ def _spread(now: Chosen, count: int) -> jax.Array:
     return jnp.asarray(weights if weights.any() else np.ones_like(weights))
 
 
-def _last_layer(z: Float[np.ndarray, "n hidden"], y: Float[np.ndarray, " n"], now: Chosen) -> Gaussian:
-    """Return the posterior of the last layer, given the coreset."""
-    model, held = LinearRegression(noise=now.noise), Rows(z[now.rows], y[now.rows])
-    return weighted_posterior(model, held, now.weights, None)[0]
+def _on_last_layers(
+    networks: list[Network], rows: Rows, y: Float[np.ndarray, " n"], now: Chosen
+) -> tuple[tuple[Member, ...], Basis]:
+    """Return networks with the posteriors of their last layers, the basis of the first, and what all predict."""
+    model, spread = LinearRegression(noise=now.noise), _spread(now, len(y))
+    members, bases, predicted = [], [], []
+    for network in networks:
+        moments = moments_of(network, rows.x, spread)
+        z = np.asarray(basis(network, moments, rows.x))
+        last_layer, _ = weighted_posterior(model, Rows(z[now.rows], y[now.rows]), now.weights, None)
+        members.append(Member(network, moments, last_layer))
+        bases.append(z)
+        predicted.append(z @ np.asarray(last_layer.mean)[:-1] + float(last_layer.mean[-1]))
+    return tuple(members), Basis(bases[0], predicted[0] if len(networks) == 1 else np.mean(predicted, axis=0))

@@ -5,12 +5,13 @@ at random, ``incremental`` is Algorithm 1 of the β-Cores paper over batches (wi
 is pursuit.
 
 Pursuit decides first which rows are doubtful: those with covariates that the guard does not trust, with a response
-apart from most, or with one that the robust fit to all rows, on the basis, finds unlikely. Batches with more doubtful
-rows than the cleanest have wait until no other is left. Clean batches enter whole: the unlikely rows among them are
-what the network has not learnt yet, and would not learn without them; only if all batches are much alike, so that dirt
-may be anywhere, impossible ones are left out. How many rows are how unlikely in clean batches also tells which rows of
-the others are likely to be clean; those enter with them. Among the batches that may enter it takes the one whose
-vector, the sum of its rows', points best towards what the coreset lacks of the posterior of all rows that could enter.
+apart from most, or with one that the robust fit to all rows, on the basis, finds unlikely. By how many of them it has a
+batch is of a clean kind or of another, and those of others wait until no clean one is left. Clean batches enter whole:
+the unlikely rows among them are what the network has not learnt yet, and would not learn without them; only if all
+batches are much alike, so that dirt may be anywhere, impossible ones are left out. How many rows are how unlikely in
+clean batches also tells which rows of the others are likely to be clean; those enter with them. Among the batches that
+may enter it takes the one whose vector, the sum of its rows', points best towards what the coreset lacks of the
+posterior of all rows that could enter.
 
 The batch called initial is there from the beginning.
 """
@@ -29,6 +30,7 @@ from betacores.divergence import as_beta
 from betacores.groups import Groups
 from betacores.models import LinearRegression
 from betacores.neural.judging import by_the_batch, held_out_error, held_out_noise, likely_clean, with_most
+from betacores.neural.kinds import clean_batches
 from betacores.noise import robust_noise
 from betacores.pilot import pilot
 from betacores.posteriors.weighted import weighted_posterior
@@ -200,7 +202,8 @@ class Cleansing:
         self.scores = row_scores(model, source, mode, SCORE_BETA) * trusted
         believed = self.scores >= SCREEN
         believed = believed if believed.any() else np.ones(len(self.y), bool)
-        self.clean = np.asarray(WholeGroups(self.batches, believed).eligible())
+        doubtful = np.bincount(self.batches.codes, ~believed, len(self.batches)).astype(int)
+        self.clean = clean_batches(doubtful, self.batches.sizes)
         # With few rows to learn from every bad one tells: those to begin with are cleansed however clean.
         self.clean[INITIAL] = False
         in_clean = self.clean[self.batches.codes]

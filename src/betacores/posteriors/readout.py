@@ -1,0 +1,57 @@
+"""Reading a coreset: draws from the posterior of its rows, by the sampler asked for, in the units of the table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from betacores.divergence import Beta
+from betacores.inputs import encode_rows
+from betacores.models import Model
+from betacores.posteriors.prior_units import in_prior_units
+from betacores.posteriors.weighted import weighted_posterior
+from betacores.precision import single_precision
+
+
+class Asked(NamedTuple):
+    """Which draws are wanted: ``sampler`` is ``"exact"``, ``"laplace"`` or ``"nuts"``, the last with its chains."""
+
+    sampler: str
+    draws: int
+    chains: int
+    warmup: int
+    seed: int
+
+
+def read_out(
+    model: Model,
+    x: np.ndarray,
+    y: np.ndarray | None,
+    labels: np.ndarray | None,
+    weights: Float[np.ndarray, " m"],
+    beta: Beta,
+    asked: Asked,
+) -> tuple[Float[np.ndarray, "chains draws p"], dict[str, Any]]:
+    """Return draws by chain, and their diagnostics."""
+    with single_precision():
+        key, posed = jax.random.key(asked.seed), in_prior_units(model, x, y)
+        rows = encode_rows(posed.x, posed.y, labels)
+        if asked.sampler == "nuts":
+            try:
+                from betacores.posteriors.nuts import nuts
+            except ImportError:
+                raise ImportError(
+                    "sampler: 'nuts' needs BlackJAX; install betacores[nuts], or choose 'laplace'."
+                ) from None
+            held, count = jnp.asarray(weights, jnp.float32), {"draws": asked.draws, "chains": asked.chains}
+            paths, info = nuts(key, posed.model, rows, held, beta, warmup=asked.warmup, **count)
+            diagnostics = {name: np.asarray(value) for name, value in info._asdict().items()}
+            return posed.back(np.asarray(paths)), diagnostics
+        closed = asked.sampler == "exact"
+        fit, converged = weighted_posterior(posed.model, rows, weights, beta, closed=closed)
+        draws = posed.back(np.asarray(fit.draw(key, asked.draws)[None]))
+        return draws, {} if closed else {"converged": converged}
