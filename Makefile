@@ -18,7 +18,7 @@ test: $(VENV)/ready lint
 	$(RUN) -m pytest --numprocesses auto --dist loadfile
 
 test-slow: $(VENV)/ready
-	$(RUN) -m pytest -m slow
+	XLA_FLAGS= $(RUN) -m pytest -m slow
 
 docs: $(VENV)/ready
 	$(RUN) -m sphinx --fail-on-warning --keep-going --builder html docs docs/_build

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from betacores.sampling import LARGEST, random_subset
+from betacores.sampling import LARGEST, random_subset, sample_by, sample_of
 
 KEYS = 20_000
 
@@ -104,3 +104,28 @@ def test_the_sum_over_a_subset_has_the_variance_of_sampling_without_replacement(
     assert abs(sums.mean() - size * v.mean()) < 4 * np.sqrt(expected / KEYS)
     # Sums of 100 are close to normal, so that the variance of their variance is 2/n.
     assert abs(sums.var(ddof=1) / expected - 1) < 4 * np.sqrt(2 / KEYS)
+
+
+def test_a_sample_by_importance_has_each_row_as_often_as_it_should():
+    """For one row the chance is known: half of an equal share, and half of its share of importance."""
+    eligible = np.ones(6, bool)
+    eligible[0] = False
+    importance = np.array([100.0, 1.0, 1.0, 1.0, 1.0, 6.0])
+    drawn = np.concatenate([sample_by(jax.random.key(seed), eligible, importance, 1) for seed in range(4000)])
+    share = np.bincount(drawn, minlength=6) / 4000
+    expected = np.where(eligible, 0.5 / 5 + 0.5 * importance / 10, 0)
+    np.testing.assert_allclose(share, expected, atol=5 * 0.5 / np.sqrt(4000))
+
+
+def test_a_sample_by_importance_is_in_order_and_without_repetition():
+    importance = np.random.default_rng(0).exponential(size=1000)
+    ids = sample_by(jax.random.key(0), np.arange(1000) % 2 == 0, importance, 100)
+    assert len(ids) == 100
+    assert (np.diff(ids) > 0).all()
+    assert (ids % 2 == 0).all()
+
+
+@pytest.mark.parametrize("importance", [np.zeros(10), np.full(10, np.inf), np.full(10, np.nan)])
+def test_without_any_importance_the_sample_is_uniform(importance):
+    key, eligible = jax.random.key(3), np.ones(10, bool)
+    np.testing.assert_array_equal(sample_by(key, eligible, importance, 4), sample_of(key, eligible, 4))

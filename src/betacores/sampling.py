@@ -15,7 +15,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 # A network of this many rounds over a smaller rectangle is too regular; shuffling so few numbers costs little.
 ROUNDS, SMALL = 6, 1024
@@ -63,6 +63,24 @@ def sample_of(key: PRNGKeyArray, eligible: Bool[np.ndarray, " rows"], size: int)
         return np.flatnonzero(eligible)
     # The k-th eligible row is where the count of eligible rows reaches k.
     return np.searchsorted(np.cumsum(eligible, dtype=np.int32), 1 + sample_rows(key, count, size))
+
+
+def sample_by(
+    key: PRNGKeyArray, eligible: Bool[np.ndarray, " rows"], importance: Float[np.ndarray, " rows"], size: int
+) -> Int[np.ndarray, " size"]:
+    """Return the numbers of eligible rows, or of all of them, in order, half of them by chance and half by importance.
+
+    Rows enter one by one, without replacement, with a chance that is the mean of equal shares and of shares
+    proportional to importance: where that is much the same for all rows, the sample is uniform.
+    """
+    ids = np.flatnonzero(eligible)
+    total = importance[ids].sum()
+    if len(ids) <= size or not (np.isfinite(total) and total > 0):
+        return sample_of(key, eligible, size)
+    chance = 0.5 / len(ids) + 0.5 * importance[ids] / total
+    # The largest of log-chances with Gumbel noise are such a sample.
+    noise = _generator(key).gumbel(size=len(ids))
+    return np.sort(ids[np.argpartition(np.log(chance) + noise, -size)[-size:]])
 
 
 def _generator(key: PRNGKeyArray) -> np.random.Generator:

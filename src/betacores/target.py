@@ -23,11 +23,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.divergence import Beta, as_beta
 from betacores.grid import grid_modes
-from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.leverage import leverages
+from betacores.models.base import Model
 from betacores.pilot import Pilot, curvature
 from betacores.posteriors.derivatives import Derivatives
 from betacores.sampling import sample_of
-from betacores.sources import ArraySource, Source, collect
+from betacores.sources import ArraySource, Source
 from betacores.tangent import target_over
 
 # So many rows are summed directly.
@@ -110,18 +111,10 @@ def target_of(
 
 def _farthest(model: Model, source: Source, precision: Float[np.ndarray, "p p"]) -> Int[np.ndarray, " k"]:
     """Return the rows whose linear predictor varies most over the posterior, in order; none for other models."""
-    if not isinstance(model, LinearPredictor):
+    swing = leverages(model, source, precision)
+    if swing is None:
         return np.zeros(0, int)
-    values, vectors = np.linalg.eigh(precision)
-    factor = (vectors * np.maximum(values, values[-1] * 1e-12) ** -0.5).astype(np.float32)
-    swing = collect(source, lambda rows: _block_swings(model, factor, rows))
     # What is beyond the quadratic grows with the third power.
-    pull = source.weights_of(np.arange(source.row_count)) * swing.astype(np.float64) ** 1.5
+    pull = source.weights_of(np.arange(source.row_count)) * swing**1.5
     count = min(FAR_ROWS, source.row_count // 2)
     return np.sort(np.argpartition(pull, -count)[-count:])
-
-
-@jax.jit
-def _block_swings(model: LinearPredictor, factor: Float[Array, "p p"], rows: Rows) -> Float[Array, " n"]:
-    """Return the variance of every row's linear predictor over the posterior."""
-    return ((model.features(rows) @ factor) ** 2).sum(-1)

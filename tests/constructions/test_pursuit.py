@@ -13,6 +13,8 @@ from betacores.posteriors import gaussian_kl, laplace
 from betacores.sources import ArraySource
 from betacores.tangent import target_over
 
+compiled_laplace = jax.jit(laplace)
+
 
 def kl_to_clean(table, indices, weights):
     clean = table.x[~table.outlier]
@@ -70,13 +72,13 @@ def test_classical_inference_on_a_classical_coreset_is_the_robust_posterior_and_
 
     start = jnp.asarray(built["classical"].posterior(100).mean, jnp.float32)
     rows = encoded(table.x, table.y)
-    robust, info = laplace(model, rows, jnp.ones(len(table.x)), as_beta(beta), start)
+    robust, info = compiled_laplace(model, rows, jnp.ones(len(table.x)), as_beta(beta), start)
     assert info.converged
 
     def divergence(coreset, likelihood):
         held = encoded(coreset.X, coreset.y)
         read = as_beta(beta if likelihood == "beta" else 0.0)
-        fit, _ = laplace(model, held, jnp.asarray(coreset.weights, jnp.float32), read, robust.mean)
+        fit, _ = compiled_laplace(model, held, jnp.asarray(coreset.weights, jnp.float32), read, robust.mean)
         return gaussian_kl(fit.mean, fit.covariance(), robust.mean, robust.covariance())
 
     assert divergence(built["classical"], "classical") < 1

@@ -6,11 +6,11 @@ the ordinary one (``readout="classical"``), so that any tool reading the weighte
 β-likelihood itself (``readout="beta"``).
 
 Update: draw S parameters around the mode of the β-posterior, from its Laplace approximation; evaluate the sum of `f` at
-the draws and centre it: the target `t`. Centre `g` of the candidates, rows whose score is not near zero, or a uniform
-sample of them: the vectors. Regress `t` on the vectors by orthogonal matching pursuit with exact non-negative refits.
-Half as many draws again are held out: there half the variance of `t − Σ v g` is the KL divergence that remains, to
-second order. When that is small enough, and the estimate from draws of the coreset's own posterior is too (`quality`),
-there are rows enough.
+the draws and centre it: the target `t`. Centre `g` of the candidates, rows whose score is not near zero, or a sample of
+them in which those far out in the covariates are more frequent: the vectors. Regress `t` on the vectors by orthogonal
+matching pursuit with exact non-negative refits. Half as many draws again are held out: there half the variance of
+`t − Σ v g` is the KL divergence that remains, to second order. When that is small enough, and the estimate from draws
+of the coreset's own posterior is too (`quality`), there are rows enough.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
 from betacores.constructions.path import Path
 from betacores.constructions.units import SingleRows, Units
 from betacores.divergence import Beta, as_beta
+from betacores.leverage import leverages
 from betacores.models.base import Model
-from betacores.pilot import Pilot, approximation
+from betacores.pilot import Pilot, approximation, curvature
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
-from betacores.sampling import sample_of
+from betacores.sampling import sample_by, sample_of
 from betacores.sources import Source
 from betacores.target import Target
 
@@ -88,7 +89,7 @@ def pursuit(
         Mode of the β-posterior over all rows, and the sum to be matched.
     settings
         ``readout``: the likelihood the coreset is built for. ``draws``: parameters drawn, at least two a row asked for.
-        ``candidates``: rows to choose from, all that are eligible or a uniform sample of so many. ``tolerance``: the
+        ``candidates``: rows to choose from, all that are eligible or a sample of so many. ``tolerance``: the
         KL divergence at which there are rows enough, when their number is left open. ``exchanges``: how often, at the
         end, a row may be exchanged for a better one. ``polish``: how often, at the end, the weights are fitted again
         to draws from the coreset's own posterior.
@@ -109,8 +110,7 @@ def pursuit(
     thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws // 2)
     wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
 
-    everyone = np.ones(units.count, bool) if eligible is None else eligible
-    ids = sample_of(candidate_key, everyone, settings.candidates)
+    ids = _candidates(candidate_key, model, source, found, units, eligible, settings.candidates)
     first = np.zeros(0, int)
     if init is not None:
         kept = init if eligible is None else init[eligible[init]]
@@ -164,6 +164,22 @@ def pursuit(
         )
     held.learn(np.unique(np.concatenate([step.places for step in steps])))
     return _by_size(steps, [held.remaining(step) for step in steps], ids, size, tuple(warnings))
+
+
+def _candidates(
+    key: PRNGKeyArray,
+    model: Model,
+    source: Source,
+    found: Pilot,
+    units: Units,
+    eligible: Bool[np.ndarray, " rows"] | None,
+    count: int,
+) -> Int[np.ndarray, " n"]:
+    """Return the units to choose from, in order."""
+    everyone = np.ones(units.count, bool) if eligible is None else eligible
+    few = isinstance(units, SingleRows) and np.count_nonzero(everyone) > count
+    swing = leverages(model, source, curvature(model, found)) if few else None
+    return sample_of(key, everyone, count) if swing is None else sample_by(key, everyone, swing, count)
 
 
 class HeldOut:

@@ -1,0 +1,28 @@
+"""How far a row's linear predictor swings over the posterior: `z_nᵀ H⁻¹ z_n`, its leverage.
+
+Rows far out in the covariates, and those of a rare level, have much of it. They decide coefficients that the others
+leave open, and a uniform sample has too few of them or none.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.sources import Source, collect
+
+
+def leverages(model: Model, source: Source, precision: Float[np.ndarray, "p p"]) -> Float[np.ndarray, " rows"] | None:
+    """Return the variance of every row's linear predictor under a Gaussian posterior; None for other models."""
+    if not isinstance(model, LinearPredictor):
+        return None
+    values, vectors = np.linalg.eigh(precision)
+    factor = (vectors * np.maximum(values, values[-1] * 1e-12) ** -0.5).astype(np.float32)
+    return collect(source, lambda rows: _block_leverages(model, factor, rows)).astype(np.float64)
+
+
+@jax.jit
+def _block_leverages(model: LinearPredictor, factor: Float[Array, "p p"], rows: Rows) -> Float[Array, " n"]:
+    return ((model.features(rows) @ factor) ** 2).sum(-1)
