@@ -33,9 +33,8 @@ from betacores.tangent import target_over
 
 # So many rows are summed directly.
 DIRECT_ROWS = 16_384
-REMAINDER_ROWS = 2048
-# And of so many rows the remainder is known, not estimated.
-FAR_ROWS = 1024
+# The remainder is estimated from so many others, more if there are many parameters, and known of half as many.
+REMAINDER_ROWS, ROWS_A_PARAMETER = 2048, 128
 # How far the quadratic is trusted, in root mean squared standard deviations of the posterior.
 REACH = 30.0
 
@@ -90,9 +89,10 @@ def target_of(
         return direct_target(model, source, beta)
     precision = curvature(model, found)
     others = np.ones(source.row_count, bool)
-    far = _farthest(model, source, precision)
+    count = remainder_rows(len(precision))
+    far = _farthest(model, source, precision, count // 2)
     others[far] = False
-    sampled = sample_of(key, others, REMAINDER_ROWS)
+    sampled = sample_of(key, others, count)
     scale = np.repeat([1.0, (source.row_count - len(far)) / len(sampled)], [len(far), len(sampled)])
     ids = np.concatenate([far, sampled])
     rows = source.take(ids)
@@ -109,12 +109,17 @@ def target_of(
     )
 
 
-def _farthest(model: Model, source: Source, precision: Float[np.ndarray, "p p"]) -> Int[np.ndarray, " k"]:
+def remainder_rows(parameters: int) -> int:
+    """Return how many rows the remainder is estimated from."""
+    return max(REMAINDER_ROWS, ROWS_A_PARAMETER * parameters)
+
+
+def _farthest(model: Model, source: Source, precision: Float[np.ndarray, "p p"], most: int) -> Int[np.ndarray, " k"]:
     """Return the rows whose linear predictor varies most over the posterior, in order; none for other models."""
     swing = leverages(model, source, precision)
     if swing is None:
         return np.zeros(0, int)
     # What is beyond the quadratic grows with the third power.
     pull = source.weights_of(np.arange(source.row_count)) * swing**1.5
-    count = min(FAR_ROWS, source.row_count // 2)
+    count = min(most, source.row_count // 2)
     return np.sort(np.argpartition(pull, -count)[-count:])
