@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from betacores.checks import check_choice, check_number, check_seed
 from betacores.constructions import METHODS
 from betacores.evaluation.draws import Sampler
 from betacores.evaluation.trial import ALL_ROWS, CLEAN_ROWS, Sampling, run_trial
 from betacores.front_door import check_arguments
-from betacores.inputs import (
-    Problem,
-    check_choice,
-    check_number,
-    check_seed,
-    read_problem,
-    read_response,
-    read_table,
-)
+from betacores.inputs import Problem, read_problem, read_response, read_table
 from betacores.models import Model
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from betacores.checks import check_choice, check_number, check_seed
 from betacores.constructions.path import Path
 from betacores.divergence import as_beta
 from betacores.groups import Groups
 from betacores.info import Info
-from betacores.inputs import check_choice, check_number, check_seed
 from betacores.models import Model
 from betacores.origin import Origin
 from betacores.posteriors import has_conjugate

@@ -11,22 +11,14 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from betacores.checks import check_choice, check_number, check_rows, check_seed
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
 from betacores.constructions.path import Path
 from betacores.constructions.screening import choosable, without_dirty_groups
 from betacores.coreset import Coreset, Likelihood
 from betacores.groups import Groups, read_groups
 from betacores.info import Info
-from betacores.inputs import (
-    Problem,
-    check_choice,
-    check_number,
-    check_rows,
-    check_seed,
-    is_frame,
-    named_response,
-    read_problem,
-)
+from betacores.inputs import Problem, is_frame, named_response, read_problem
 from betacores.models import Model
 from betacores.origin import Origin
 from betacores.precision import single_precision

@@ -91,8 +91,8 @@ def _made_of(column: pa.ChunkedArray) -> int:
 
 def suited_model(model: str, y: np.ndarray | None, target: str | None) -> tuple[str, str]:
     """Return the model asked for, if it suits the response, or the one that does, and why."""
+    from betacores.checks import check_choice
     from betacores.cli.names import MODELS
-    from betacores.inputs import check_choice
 
     check_choice("--model", model, MODELS)
     if model == "auto":

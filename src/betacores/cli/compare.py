@@ -68,9 +68,9 @@ def compare(
 
     Writes comparison.csv and comparison.png.
     """
+    from betacores.checks import check_choice
     from betacores.cli.places import check_place
     from betacores.cli.reading import stem
-    from betacores.inputs import check_choice
 
     asked = Options(
         target=target,

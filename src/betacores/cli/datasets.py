@@ -48,8 +48,8 @@ def datasets(
         elif not quiet:
             typer.echo(_listing(found))
         return
+    from betacores.checks import check_choice
     from betacores.cli.places import check_place, write_whole
-    from betacores.inputs import check_choice
 
     check_choice("name", name, (*DATASETS, *SIMULATED))
     out = out or Path(f"{name}.parquet")
@@ -106,8 +106,8 @@ def _listing(found: list[dict[str, Any]]) -> str:
 def _simulated(name: str, rows: int, fraction: float, seed: int) -> pa.Table:
     import pyarrow as pa
 
+    from betacores.checks import check_number, check_seed
     from betacores.datasets import simulated
-    from betacores.inputs import check_number, check_seed
 
     check_number("rows", rows, at_least=2, whole=True)
     check_number("fraction", fraction, at_least=0, below=1)

@@ -45,8 +45,8 @@ def reproduce(
 
     Example: betacores reproduce gaussian --quick
     """
+    from betacores.checks import check_choice, check_number
     from betacores.cli.progress import progress_bar
-    from betacores.inputs import check_choice, check_number
 
     check_choice("experiment", experiment, tuple(EXPERIMENTS))
     if trials is not None:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from betacores.inputs import check_choice, check_number
+from betacores.checks import check_choice, check_number
 
 
 def _whole(name: str, at_least: int) -> Callable[[Any], Any]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from betacores.inputs import check_choice
+from betacores.checks import check_choice
 
 
 class DataFile(NamedTuple):

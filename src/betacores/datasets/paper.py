@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Shaped
 
+from betacores.checks import check_choice, check_seed
 from betacores.datasets.files import arrays, column_names, read
-from betacores.inputs import check_choice, check_seed
 from betacores.robust import robust_location_scale
 
 PathLike = str | os.PathLike[str] | None

@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from betacores.checks import check_choice
 from betacores.coreset import Coreset
 from betacores.estimators.reading import column_names, is_plain, take_groups, take_response, take_rows, without
 from betacores.estimators.scaling import Scaling, as_given, robust_scaling
 from betacores.front_door import summarize
-from betacores.inputs import check_choice, encode_rows, read_weights
+from betacores.inputs import encode_rows, read_weights
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise
 from betacores.origin import Origin

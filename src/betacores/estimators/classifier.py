@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.prediction import mean_sigmoid, predictor
-from betacores.inputs import check_choice
 from betacores.models import LogisticRegression, Model
 
 

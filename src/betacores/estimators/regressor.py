@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
 
+from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.regression import Regression, linear, neural
-from betacores.inputs import check_choice
 from betacores.models import LinearRegression, Model
 
 MODELS = ("auto", "linear", "neural-linear")

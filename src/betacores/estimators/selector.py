@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.reading import take_rows
-from betacores.inputs import check_choice
 from betacores.models import MODELS, Model
 
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
+from betacores.checks import check_choice, check_number
 from betacores.divergence import as_beta
 from betacores.evaluation.lanes import laplace_lanes, nuts_lanes
-from betacores.inputs import check_choice, check_number
 from betacores.models.base import Model, Rows
 from betacores.posteriors.weighted import PAD_ROWS
 from betacores.precision import single_precision

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from betacores.checks import check_choice
 from betacores.export import numpyro_model, scikit_learn, stan
 from betacores.export.ingredients import ingredients
-from betacores.inputs import check_choice
 
 if TYPE_CHECKING:
     from betacores.coreset import Coreset

@@ -20,9 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from betacores.checks import check_choice, check_number, check_rows, check_seed
 from betacores.groups import Groups
 from betacores.guard import fit_guard, trust
-from betacores.inputs import check_choice, check_number, check_rows, check_seed, encode_rows
+from betacores.inputs import encode_rows
 from betacores.models import LinearRegression
 from betacores.models.base import Rows
 from betacores.neural.network import FARTHEST_CELL, Network, basis, moments_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from betacores.checks import check_number
 from betacores.coreset import Coreset
-from betacores.inputs import check_number
 from betacores.report.charts import histogram_section
 from betacores.report.coefficients import coefficients_section, fits_of
 from betacores.report.headline import headline_section

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from betacores.inputs import check_choice, check_number
+from betacores.checks import check_choice, check_number
 from betacores.tables.columns import NumberPlan, Plan, plan_of
 from betacores.tables.reading import Cells, Numbers, Other, Wanted, as_frame, read_columns
 
