@@ -243,10 +243,12 @@ def test_same_seed_same_result_in_another_process_and_in_double_precision():
 
 
 INTERRUPTED = """
-import json, sys, warnings
+import json, signal, sys, warnings
 import numpy as np
 import betacores as bc
 
+# A shell's background jobs ignore the signal, and so would this process.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 x = np.random.default_rng(0).normal(size=(300, 3))
 
 def progress(done, total):

@@ -126,3 +126,15 @@ def test_what_is_said_of_columns_and_noise_is_in_the_words_of_the_table(lines):
     assert np.median(coreset.covariate_scores[:40]) < 0.1
     assert f"noise: {coreset.model.noise:.3g}, estimated from the rows that fit the line" in coreset.info.notes
     assert coreset.model.noise == pytest.approx(30, rel=0.2)
+
+
+def test_what_the_guard_finds_typical_is_in_the_units_of_the_table():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(2000, 4)) @ (np.eye(4) + 1) * [1.0, 5.0, 100.0, 3.0] + [0.0, 100.0, -3000.0, 0.0]
+    y = x @ [1.0, 0.2, 0.005, 0.0] + 0.1 * random.normal(size=2000)
+    x[:30, 2] += 8_000 * random.normal(size=30)
+    told = CoresetSelector(beta=0.3, size=20).fit(x, y).coreset_.info.guard["columns"][0]
+    assert told["column"] == "x2"
+    low, high = told["typical"]
+    assert -5000 < low < -3200
+    assert -2800 < high < -1000

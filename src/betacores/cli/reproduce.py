@@ -25,7 +25,7 @@ EXPERIMENTS = {
     "pursuit": Experiment(trials=10),
     "logistic": Experiment(trials=10, takes=("quick",)),
     "groups": Experiment(trials=5, takes=("quick",)),
-    "neural-linear": Experiment(trials=12, takes=("quick",)),
+    "neural-linear": Experiment(trials=30, takes=("quick",)),
 }
 
 
@@ -35,7 +35,7 @@ def reproduce(
         typer.Argument(help=f"Which experiment: {', '.join(EXPERIMENTS)}.", autocompletion=one_of(*EXPERIMENTS)),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for figures and tables.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Number of trials; by default 5 to 12.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Number of trials; by default 5 to 30.")] = None,
     size: Annotated[int, typer.Option(help="Outer iterations M (gaussian).")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the first trial.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Little of it: a trial run of the command.")] = False,

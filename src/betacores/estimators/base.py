@@ -246,4 +246,7 @@ def _in_own_rows(built: Coreset, scaling: Scaling, table: Table, y: np.ndarray |
     if isinstance(own.model, LinearRegression) and isinstance(built.model, LinearRegression):
         before, after = (f"noise: {float(model.noise):.3g}" for model in (built.model, own.model))
         own.info.notes[:] = [note.replace(before, after) for note in own.info.notes]
+    for told in (own.info.guard or {}).get("columns", []):
+        j = built.columns.index(told["column"])
+        told["typical"] = [float(scaling.centre[j] + scaling.scale[j] * end) for end in told["typical"]]
     return own.at(len(own.path.weights))

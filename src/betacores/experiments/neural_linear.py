@@ -192,7 +192,7 @@ def _short(value: float) -> float:
 def reproduce(
     out: Path,
     *,
-    trials: int = 12,
+    trials: int = 30,
     seed: int = 0,
     quick: bool = False,
     jobs: int | None = None,
