@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pytest
-from small_programs import one_length_for_all_tables, quick_compilation  # noqa: F401
+from small_programs import one_length_for_all_tables  # noqa: F401
 from typer.testing import CliRunner
 
 from betacores.cli import app

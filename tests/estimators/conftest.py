@@ -2,9 +2,9 @@
 
 import pytest
 from lines_in_odd_units import make_lines
-from small_programs import one_length_for_all_tables, quick_compilation
+from small_programs import one_length_for_all_tables
 
-__all__ = ["one_length_for_all_tables", "quick_compilation"]
+__all__ = ["one_length_for_all_tables"]
 
 
 @pytest.fixture

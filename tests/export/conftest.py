@@ -6,18 +6,17 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize
-from small_programs import one_length_for_all_tables, quick_compilation
+from small_programs import one_length_for_all_tables
 
 import betacores as bc
 from betacores.estimators.scaling import Scaling
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, gaussian_prior
 
-__all__ = ["one_length_for_all_tables", "quick_compilation"]
+__all__ = ["one_length_for_all_tables"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "other-tools.md"
 ROWS, SIZE = 250, 12
@@ -26,17 +25,6 @@ COVARIANCE = np.array([[2.0, 0.7], [0.7, 0.5]])
 FULL = np.array([[0.5, 0.3, -0.1], [0.3, 0.6, 0.2], [-0.1, 0.2, 0.8]])
 NOISE = 0.6
 POSITIVE = "ä 'yes'"
-
-
-@contextlib.contextmanager
-def quickly():
-    """Skip the compiler's optimisations, as `quick_compilation` does for what is made anew in each module."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    try:
-        yield
-    finally:
-        jax.config.update("jax_disable_most_optimizations", before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +109,7 @@ def cases():
     real = eta + NOISE * random.normal(size=ROWS)
     words = np.where(random.random(ROWS) < 1 / (1 + np.exp(-2 * eta)), POSITIVE, 'it\'s "off"\n')
     frame = pd.DataFrame(x, columns=HOSTILE)
-    with quickly():
-        built = bc.summarize(frame, real, model=LinearRegression(NOISE), method="uniform", size=SIZE, guard=None)
+    built = bc.summarize(frame, real, model=LinearRegression(NOISE), method="uniform", size=SIZE, guard=None)
     line = replace(built, beta=0.3, weights=random.uniform(0.5, 8.0, SIZE))
     rows = line.indices
     mean = replace(line, X=(x @ np.linalg.cholesky(COVARIANCE).T)[rows], y=None, path_y=None)
@@ -166,7 +153,7 @@ def page(tmp_path_factory):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict = {}
     folder, printed = tmp_path_factory.mktemp("page"), io.StringIO()
-    with quickly(), contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
         for block in blocks:
             exec(block, names)
             if "exec(program)" in block:
