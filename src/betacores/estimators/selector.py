@@ -92,10 +92,8 @@ class CoresetSelector(CoresetEstimator):
         table, response = self._read(X, y, sample_weight, groups)
         model = self._chosen_model(response)
         real = (MODELS[model] if isinstance(model, str) else model).response == "real"
-        if real and response is not None and response.dtype.kind not in "fiub":
-            raise ValueError(
-                f"y: a linear model needs numbers, got {response[0]!r}; for two labels use model='logistic'."
-            )
+        if real and response is not None:
+            response = _numbers(response)
         self.coreset_ = self._summarise(table, response, model, real=real).coreset
         self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores)
         self._row_count = len(table.x)
@@ -139,3 +137,14 @@ class CoresetSelector(CoresetEstimator):
                 "the rows of two of them, or make it one against the rest."
             )
         return "logistic" if len(values) == 2 else "linear"
+
+
+def _numbers(response: np.ndarray) -> np.ndarray:
+    if response.dtype.kind in "fiub":
+        return response
+    try:
+        return response.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y: a linear model needs numbers, got {response[0]!r}; for two labels use model='logistic'."
+        ) from None
