@@ -1,5 +1,6 @@
 """The page of the command line, written from the commands themselves at every build."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,22 @@ def write_page(app: Sphinx) -> None:
     parts = [INTRODUCTION]
     for name, command in root.commands.items():
         context = command.context_class(command, info_name=name)
-        parts += [f"## `betacores {name}`", command.help or "", _usage(command, context), _table(command, context)]
+        parts += [f"## `betacores {name}`", _help(command), _usage(command, context), _table(command, context)]
     text = "\n\n".join(parts) + "\n"
     page = Path(app.srcdir) / PAGE
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
 
 
+def _help(command: Any) -> str:
+    # What is typed is shown as such.
+    text = re.sub(r"^Example: (.*)$", r"Example: `\1`", command.help or "", flags=re.MULTILINE)
+    return re.sub(r"(?<![`\w-])(--[a-z][a-z-]*)(?![^`\n]*`)", r"`\1`", text)
+
+
 def _usage(command: Any, context: Any) -> str:
-    return f"```sh\nbetacores {context.info_name} {' '.join(command.collect_usage_pieces(context))}\n```"
+    pieces = [piece.strip("{}").upper() for piece in command.collect_usage_pieces(context)]
+    return f"```sh\nbetacores {context.info_name} {' '.join(pieces)}\n```"
 
 
 def _table(command: Any, context: Any) -> str:

@@ -161,7 +161,8 @@ class Reasons:
 
 
 def _further(cells: int) -> Reason:
-    return Reason(kind="more", column=None, seen=f"and {count(cells)} more cells", expected="")
+    more = "cell" if cells == 1 else "cells"
+    return Reason(kind="more", column=None, seen=f"and {count(cells)} more {more}", expected="")
 
 
 def in_words(reason: Reason) -> str:
