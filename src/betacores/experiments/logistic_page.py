@@ -27,6 +27,7 @@ def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -
         f"{work:.0f} minutes together, each on one core.",
         "",
         *_protocol(trials),
+        *kept(results),
         "![Accuracy against coreset size, corrupted tables above, clean ones below](accuracy.png)",
         "",
         *(["This is the quick run: few steps, few draws, one data set. Its figures mean little.", ""] if quick else []),
@@ -65,6 +66,17 @@ def _protocol(trials: int) -> list[str]:
 def paragraph(text: str) -> list[str]:
     """Return text in lines that fit a page, and an empty line after it."""
     return [*textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False), ""]
+
+
+def kept(results: list[Task]) -> list[str]:
+    """Say where results were taken over from an earlier run."""
+    taken = [result for result in results if result.get("kept")]
+    if not taken:
+        return []
+    return paragraph(
+        f"In {len(taken)} of the {len(results)} tasks, the results of all but pursuit, and the seconds of the task, "
+        "are those of an earlier run: these methods have not changed since."
+    )
 
 
 def _accuracies(results: list[Task]) -> list[str]:

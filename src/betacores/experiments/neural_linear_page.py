@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from betacores.experiments import neural_linear as study
-from betacores.experiments.logistic_page import paragraph
+from betacores.experiments.logistic_page import kept, paragraph
 from betacores.experiments.runner import Task
 
 # Rounds that tables show, and at which the aims are asked for.
@@ -107,19 +107,8 @@ def _protocol(results: list[Task]) -> list[str]:
             "steps. Errors are root mean squares on clean test rows, in 1,000 dollars (Housing) and years (Songs). All "
             "numbers are in [table.csv](table.csv), the runs in runs.jsonl."
         ),
-        *_kept(results),
+        *kept(results),
     ]
-
-
-def _kept(results: list[Task]) -> list[str]:
-    """Say where results were taken over from an earlier run."""
-    kept = [result for result in results if result.get("kept")]
-    if not kept:
-        return []
-    return paragraph(
-        f"In {len(kept)} of the {len(results)} tasks, the results of all but pursuit, and the seconds of the task, are "
-        "those of an earlier run: these methods have not changed since."
-    )
 
 
 def _aims(results: list[Task]) -> list[str]:
