@@ -16,6 +16,8 @@ def original_frame(coreset: Coreset) -> pandas.DataFrame:
     """Return the chosen rows of the table a coreset was made of, with their weights, indexed by their numbers."""
     import pandas
 
+    from betacores.coreset import distinct
+
     origin = coreset.origin
     if origin is None:
         raise ValueError(
@@ -29,11 +31,11 @@ def original_frame(coreset: Coreset) -> pandas.DataFrame:
     if origin.frame is None:
         return coreset.to_frame()
     frame = _chosen(origin.frame, coreset.indices)
-    taken = [str(name) for name in frame.columns]
+    taken = list(dict.fromkeys(str(name) for name in frame.columns))
     target = str(origin.target or "y")
     if origin.y is not None and (origin.target is None or target not in taken):
-        frame[_free(target, taken)] = np.asarray(origin.y)[coreset.indices]
-    frame[_free("weight", [*taken, target])] = coreset.weights
+        frame[distinct([*taken, target])[-1]] = np.asarray(origin.y)[coreset.indices]
+    frame[distinct([*dict.fromkeys([*taken, target]), "weight"])[-1]] = coreset.weights
     frame.index = pandas.Index(coreset.indices, name="row")
     return frame
 
@@ -49,9 +51,3 @@ def _chosen(table: Any, rows: np.ndarray) -> pandas.DataFrame:
     if isinstance(table.index, pandas.RangeIndex):
         return chosen.reset_index(drop=True)
     return chosen.reset_index(allow_duplicates=True)
-
-
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
