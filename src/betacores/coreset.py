@@ -8,7 +8,6 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.checks import check_choice, check_number, check_seed
 from betacores.constructions.path import Path
@@ -24,6 +23,7 @@ from betacores.scores import beliefs, contamination_interval
 if TYPE_CHECKING:
     import arviz
     import pandas
+    from jaxtyping import Float, Int
 
     from betacores.report import Report
 

@@ -18,11 +18,15 @@ Biometrika 85 (1998); Manousakas and Mascolo, "β-Cores", WSDM 2021, whose formu
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from betacores.models.base import LinearPredictor, Model, Rows
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 # Below this log-likelihood single precision has no digits left for the difference between two draws: the row says
 # nothing about θ, and a constant says that without overflowing.
@@ -32,7 +36,10 @@ FLOOR = -1e10
 SMALLEST_BETA = 1e-12
 
 # Inside compiled code β is either a scalar that may change without recompiling, or None: the log-likelihood itself.
-Beta = Float[Array, ""] | None
+if TYPE_CHECKING:
+    Beta = Float[Array, ""] | None
+else:
+    Beta = Any
 
 
 def as_beta(beta: float) -> Beta:

@@ -5,12 +5,11 @@ A lane's Newton steps are damped as those of a single mode; a lane that has arri
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
 
 from betacores.divergence import Beta
 from betacores.models.base import LinearPredictor, Model, Rows
@@ -23,6 +22,9 @@ from betacores.posteriors.derivatives import (
 )
 from betacores.posteriors.laplace import TOLERANCE
 from betacores.sources import Source, over_chunks, reduce
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float
 
 # Up to so many parameters a row's outer product is formed once for the whole grid.
 FEW_PARAMETERS = 24

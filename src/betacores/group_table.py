@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.groups import Groups
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 def group_records(

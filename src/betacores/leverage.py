@@ -6,12 +6,16 @@ leave open, and a uniform sample has too few of them or none.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import numpy as np
-from jaxtyping import Array, Float
 
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.sources import Source, collect
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 def leverages(model: Model, source: Source, precision: Float[np.ndarray, "p p"]) -> Float[np.ndarray, " rows"] | None:

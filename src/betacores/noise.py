@@ -26,16 +26,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.models.base import Rows
 from betacores.sampling import sample_rows
 from betacores.sources import ArraySource, Source, over_chunks, reduce
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 # A larger γ tells dirty rows from clean ones when they are near; a smaller one wastes less of the clean rows, and does
 # not take a few rows that happen to be on a line for all. It grows with the rows for each parameter. When fixed points

@@ -19,12 +19,11 @@ better log-posterior than all others: the density is highest there. What wins th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
 
 from betacores.divergence import has_power_integral
 from betacores.grid import GridFit, grid_modes, priors_at
@@ -34,6 +33,9 @@ from betacores.posteriors.gaussian import Gaussian, factorise
 from betacores.sampling import sample_rows
 from betacores.scores import default_score_beta, row_scores
 from betacores.sources import ArraySource, Source
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, PRNGKeyArray
 
 SAMPLE_ROWS = 20_000
 LADDER = (0.0, *(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)

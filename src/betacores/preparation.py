@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.divergence import has_power_integral
 from betacores.guard import Guard, explain, fit_guard, trust
@@ -25,6 +24,9 @@ from betacores.pilot import Found, Pilot, pilot, polished, sampled
 from betacores.scores import default_score_beta, row_scores, scores_too_high
 from betacores.sources import ArraySource, by_chunks, collect
 from betacores.tuning import Tuning, beta_grid, tune
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 Guarding = str | None | Callable[[np.ndarray], Any]
 

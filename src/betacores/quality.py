@@ -12,11 +12,10 @@ term hangs on draws that never come, and the estimate is too small: read it then
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import logsumexp
 
 from betacores.divergence import Beta, as_beta, likelihoods
@@ -25,6 +24,9 @@ from betacores.posteriors import Gaussian, has_conjugate
 from betacores.posteriors.weighted import padded, weighted_posterior
 from betacores.tangent import anchored
 from betacores.target import Target
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 BOOTSTRAPS = 200
 # What single precision leaves of a divergence of zero.

@@ -11,11 +11,14 @@ Reference: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 20
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 # A network of this many rounds over a smaller rectangle is too regular; shuffling so few numbers costs little.
 ROUNDS, SMALL = 6, 1024

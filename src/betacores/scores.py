@@ -6,13 +6,17 @@ outliers. It has a β of its own, never 0, since at β = 0 every score is 1.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import numpy as np
-from jaxtyping import Array, Float
 
 from betacores.divergence import log_scores
 from betacores.models.base import Model, Rows
 from betacores.sources import Source, collect
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 def default_score_beta(model: Model, columns: int, beta: float = 0.0) -> float:

@@ -7,14 +7,18 @@ posterior and the full one is such a covariance.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from betacores.divergence import Beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.sources import Source, reduce
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int
 
 # Rows whose vectors are computed together.
 TOGETHER = 2048

@@ -15,11 +15,10 @@ is at a distance of thirty standard deviations in that direction, and the rest i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.divergence import Beta, as_beta
 from betacores.grid import grid_modes
@@ -30,6 +29,9 @@ from betacores.posteriors.derivatives import Derivatives
 from betacores.sampling import sample_of
 from betacores.sources import ArraySource, Source
 from betacores.tangent import target_over
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 # So many rows are summed directly.
 DIRECT_ROWS = 16_384

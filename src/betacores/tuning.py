@@ -20,12 +20,11 @@ minimax optimality", Annals of Statistics 39 (2011), for comparing every estimat
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from betacores.divergence import Beta, has_power_integral
 from betacores.grid import grid_modes, priors_at
@@ -34,6 +33,9 @@ from betacores.pilot import Found, explained, sampled, search
 from betacores.posteriors.derivatives import row_gradients
 from betacores.scores import default_score_beta
 from betacores.sources import ArraySource, Source
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 RESPONSE_GRID = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4)
 # The largest β may have this many times the variance of the classical mode on clean rows, not more.

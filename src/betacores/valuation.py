@@ -13,15 +13,17 @@ Mascolo, "β-Cores", WSDM 2021, for the comparison.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from betacores.groups import Groups
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int
 
 # Newton steps of every fit; beginnings of an order start from zero, where the likelihood is tame.
 NEWTON_STEPS = 6

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool
 
 from betacores.constructions.frank_wolfe import frank_wolfe
 from betacores.constructions.giga import giga
@@ -34,6 +33,9 @@ from betacores.groups import Groups
 from betacores.models import Model
 from betacores.preparation import Prepared
 from betacores.target import Target
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
 
 DEFAULT_SIZE = 100
 

@@ -12,12 +12,15 @@ Reference: Campbell and Broderick, "Automated scalable Bayesian inference via Hi
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.constructions.hilbert import directions
 from betacores.constructions.path import NOTHING, Path, Sparse, path_of, sparse, stopped
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 def frank_wolfe(

@@ -13,12 +13,15 @@ Reference: Campbell and Broderick, "Bayesian coreset construction via greedy ite
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.constructions.hilbert import directions
 from betacores.constructions.path import NOTHING, Path, Sparse, path_of, sparse, stopped
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 # A cosine this near to one is a step of no length.
 SMALLEST_STEP = 1e-14

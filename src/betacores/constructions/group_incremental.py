@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.incremental import select
 from betacores.constructions.path import NOTHING, Path, stopped
@@ -31,6 +30,9 @@ from betacores.posteriors.conjugate import has_conjugate
 from betacores.sampling import random_subset
 from betacores.sources import ArraySource
 from betacores.tangent import centred
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 # Places for rows come in multiples of so many, so that few sizes are compiled for.
 PLACES = 512

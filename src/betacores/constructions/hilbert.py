@@ -9,12 +9,11 @@ Reference: Campbell and Broderick, "Automated scalable Bayesian inference via Hi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.divergence import Beta, as_beta
 from betacores.models.base import Model, Rows
@@ -24,6 +23,9 @@ from betacores.sampling import sample_rows
 from betacores.sources import collect
 from betacores.tangent import row_vectors, vectors
 from betacores.target import Target
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 # Rows at a time, so that their vectors fit a processor's cache.
 TOGETHER = 2048

@@ -8,11 +8,15 @@ Reference: Campbell and Broderick, "Automated scalable Bayesian inference via Hi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
 
 from betacores.constructions.path import NOTHING, Path
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, PRNGKeyArray
 
 
 def importance(lengths: Float[np.ndarray, " n"], key: PRNGKeyArray, *, size: int) -> Path:

@@ -24,13 +24,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.path import Path
 from betacores.constructions.rough import rough_posterior
@@ -39,6 +38,9 @@ from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
 from betacores.sampling import random_subset
 from betacores.tangent import anchored, centred, vectors
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 Optimiser = Literal["adam", "sgd"]
 SamplerTarget = Literal["beta", "classical"]

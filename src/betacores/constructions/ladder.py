@@ -7,9 +7,12 @@ M/2, M/4, ... down to 1, or the sizes one asks for. Between two rungs the path r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Int
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 
 def ladder(size: int, sizes: Iterable[int] | None = None) -> tuple[int, ...]:

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 # A new row whose part orthogonal to the passive ones is smaller than this share of it adds nothing but rounding.
 DEPENDENT = 1e-9

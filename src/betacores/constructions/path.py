@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.models.base import Rows
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 class Path(NamedTuple):

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.constructions.ladder import ladder, rung_of_every_size
 from betacores.constructions.path import Path
@@ -35,6 +34,9 @@ from betacores.robust import robust_location_scale
 from betacores.sampling import random_subset, sample_rows
 from betacores.sources import ArraySource
 from betacores.tangent import anchored
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 # Rows the columns' scales are learned from.
 SCALE_ROWS = 10_000

@@ -16,11 +16,10 @@ of the coreset's own posterior is too (`quality`), there are rows enough.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
 from betacores.constructions.path import Path
@@ -34,6 +33,9 @@ from betacores.quality import kl_estimate
 from betacores.sampling import sample_by, sample_of
 from betacores.sources import Source
 from betacores.target import Target
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 # The most rows kept when the number is left open.
 MOST_ROWS = 500

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from betacores.constructions.ladder import ladder, rung_of_every_size
 from betacores.constructions.path import Path
@@ -38,6 +37,9 @@ from betacores.sampling import random_subset
 from betacores.sources import Source
 from betacores.tangent import anchored, centred
 from betacores.target import Target
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 HALVINGS = 12
 # A step must keep this share of what it promises.

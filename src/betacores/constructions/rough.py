@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from jaxtyping import Array, Float
+from typing import TYPE_CHECKING
 
 from betacores.divergence import Beta
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import conjugate
 from betacores.posteriors.gaussian import Gaussian
 from betacores.posteriors.laplace import laplace
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 # Draws need the mode to a few per cent of a standard deviation only, and the last Newton step comes on top.
 MODE_TOLERANCE = 1e-3

@@ -7,13 +7,17 @@ which many rows are wrong and each is plausible.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from jaxtyping import Bool, Float
 
 from betacores.groups import Groups
 from betacores.pilot import Found, polished
 from betacores.preparation import Prepared
 from betacores.scores import beliefs, row_scores
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 # Rows trusted less for their covariates are not chosen.
 LEAST_TRUST = 0.5

@@ -5,11 +5,15 @@ The subsets are nested, the first m rows of one random order.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from betacores.constructions.path import Path
 from betacores.sampling import random_subset
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
 
 
 def uniform(row_count: int, key: PRNGKeyArray, *, size: int) -> Path:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
 
 from betacores.constructions.path import Path
 from betacores.divergence import Beta
@@ -14,6 +13,9 @@ from betacores.groups import Groups
 from betacores.models.base import Model
 from betacores.sources import Source
 from betacores.tangent import row_vectors
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, Int
 
 # Rows whose vectors are held at once.
 TOGETHER = 16_384

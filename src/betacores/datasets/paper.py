@@ -19,16 +19,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Float, Shaped
 
 from betacores.checks import check_choice, check_seed
 from betacores.datasets.files import arrays, column_names, read
 from betacores.robust import robust_location_scale
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Shaped
 
 PathLike = str | os.PathLike[str] | None
 PREPARATIONS = ("paper", "robust")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 
 class Dirty(NamedTuple):

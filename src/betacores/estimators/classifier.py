@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -14,6 +13,9 @@ from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.prediction import mean_sigmoid, predictor
 from betacores.models import LogisticRegression, Model
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class CoresetClassifier(ClassifierMixin, CoresetEstimator):

@@ -11,9 +11,9 @@ a one-dimensional integral, computed by the trapezoidal rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import expit, ndtr
 
 from betacores.coreset import Coreset
@@ -22,6 +22,9 @@ from betacores.inputs import encode_rows
 from betacores.models import LinearPredictor
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 BLOCK_ROWS = 65_536
 # The rule's error falls exponentially with the distance of the integrand's poles, π / sd, over the step.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.coreset import Coreset
 from betacores.estimators.base import Summary, Table
@@ -20,7 +19,11 @@ from betacores.estimators.scaling import Scaling, as_given
 from betacores.groups import read_groups
 from betacores.models import LinearRegression
 
-Moments = tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+# Means and standard deviations, one of each a row.
+Moments = tuple[np.ndarray, np.ndarray]
 
 
 class Regression(Protocol):

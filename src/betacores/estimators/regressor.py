@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import RegressorMixin
 
 from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.regression import Regression, linear, neural
 from betacores.models import LinearRegression, Model
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 MODELS = ("auto", "linear", "neural-linear")
 

@@ -11,14 +11,17 @@ and the noise is `unit` times as large. The prior goes along: for rows as given 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from betacores.inputs import LARGEST_CELL
 from betacores.models import GaussianMean, GaussianPrior, LinearRegression, LogisticRegression, Model
 from betacores.robust import robust_location_scale
 from betacores.tables.columns import SEEN_ROWS
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray
 
 from betacores.checks import check_choice, check_number
 from betacores.divergence import as_beta
@@ -17,6 +16,9 @@ from betacores.evaluation.lanes import laplace_lanes, nuts_lanes
 from betacores.models.base import Model, Rows
 from betacores.posteriors.weighted import PAD_ROWS
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, PRNGKeyArray
 
 Sampler = Literal["nuts", "laplace"]
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.divergence import Beta
 from betacores.models.base import Model, Rows
 from betacores.posteriors.laplace import laplace
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 # Lanes wait for the longest trajectory: 63 steps at most, where seven are usual.
 MAX_DOUBLINGS = 6

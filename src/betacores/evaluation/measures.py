@@ -14,17 +14,20 @@ Test rows are taken in blocks and lanes one after the other, so that memory does
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float
 
 from betacores.divergence import likelihoods
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.gaussian import gaussian_kl
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 BINS = 15
 # With 500 draws a block is a matrix of 8 MB.

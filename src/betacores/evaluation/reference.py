@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, PRNGKeyArray
 
 from betacores.evaluation.measures import measures
 from betacores.info import Info
@@ -16,6 +17,9 @@ from betacores.posteriors.gaussian import Gaussian
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.preparation import settled
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, PRNGKeyArray
 
 
 def reference_posterior(

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, PRNGKeyArray
 
 from betacores.constructions import METHODS
 from betacores.coreset import Coreset
@@ -24,6 +23,9 @@ from betacores.inputs import Problem, encode_rows, read_problem
 from betacores.models import Model
 from betacores.models.base import Rows
 from betacores.posteriors.gaussian import Gaussian
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, PRNGKeyArray
 
 ALL_ROWS, CLEAN_ROWS = "all rows", "clean rows"
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.datasets import contaminated_gaussian
 from betacores.experiments.runner import Task, run_all
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 FRACTIONS = (0.0, 0.15, 0.30)
 METHODS = ("beta-cores", "sparse-vi", "psvi", "uniform")

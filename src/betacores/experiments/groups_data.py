@@ -7,14 +7,16 @@ labels flipped. Columns are ten principal components of unit variance; test rows
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from betacores.datasets import HospitalGroup, hospital_groups, hospital_readmissions
 from betacores.datasets.contamination import NOISE
 from betacores.groups import Groups, read_groups
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 # Share of noisy rows, and of flipped labels, for each step of quality.
 SHARE = 0.1

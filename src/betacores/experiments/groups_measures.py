@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from betacores.datasets import HospitalGroup
 from betacores.evaluation import measures, posterior_draws, reference_posterior
 from betacores.experiments.groups_data import Table
 from betacores.inputs import encode_rows, read_problem
 from betacores.models import LogisticRegression
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 LABELS = np.array([0, 1])
 # Room for rows comes in multiples of so many, so that few sizes are compiled for; one group fits into half of it.

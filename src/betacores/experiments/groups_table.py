@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.experiments import groups as study
 from betacores.experiments.runner import Task
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 Case = tuple[bool, bool]
 NAMES = {"pursuit": "pursuit", "beta-cores": "β-Cores", "shapley": "Shapley", "random": "random"}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.experiments import logistic as study
 from betacores.experiments.runner import Task
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 NAMES = {"adult": "Adult", "phishing": "Phishing", "covtype": "Covertype"}
 CHOSEN = "beta-cores"

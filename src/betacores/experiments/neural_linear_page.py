@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.experiments import neural_linear as study
 from betacores.experiments.logistic_page import kept, paragraph
 from betacores.experiments.runner import Task
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 # Rounds that tables show, and at which the aims are asked for.
 SHOWN = (0, 5, 10, 15, 20, 25, 30, 35, 40)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.models import MODELS, GaussianMean, LinearRegression
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+
     from betacores.coreset import Coreset
 
 

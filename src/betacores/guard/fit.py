@@ -11,12 +11,11 @@ Journal 58 (2016), for mixtures of sound and contaminated rows; here damage is b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 from scipy import special
 
 from betacores.guard.columns import GROUPS, UNSEEN_DAMAGE, columns_of
@@ -32,6 +31,9 @@ from betacores.guard.model import (
     log_student,
     whitened,
 )
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 TAILS = np.array([3.0, 5.0, 8.0, 15.0, 30.0, 100.0])  # degrees of freedom to choose from
 MOST_DAMAGE = 0.45  # more than this is no damage but a second population

@@ -14,13 +14,15 @@ Student-t with the group's place and scale and the column's degrees of freedom, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from scipy import special
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 LARGEST = 1e12  # cells are clipped here, so that float32 squares stay finite
 OFF_LEVEL = 12.0  # distance given to a cell that is no level at all

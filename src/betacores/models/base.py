@@ -36,7 +36,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 Response = Literal["none", "real", "binary"]
 

@@ -6,15 +6,17 @@ posterior is Gaussian with precision `Σ0⁻¹ + Σ_n w_n Σ⁻¹` and shift `Σ
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from betacores.models.base import Model, Rows
 from betacores.models.prior import GaussianPrior, gaussian_prior, precision_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 @final

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, ClassVar, Literal, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from betacores.models.base import LinearPredictor, Response, Rows
 from betacores.models.prior import GaussianPrior, gaussian_prior
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 @final

@@ -5,14 +5,16 @@ The power integral is the sum over both labels, `p^(1+β) + q^(1+β)`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from betacores.models.base import LinearPredictor, Response, Rows
 from betacores.models.prior import GaussianPrior, gaussian_prior
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 @final

@@ -13,12 +13,11 @@ error of a linear head.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.checks import check_choice, check_number, check_rows, check_seed
 from betacores.groups import Groups
@@ -32,6 +31,9 @@ from betacores.neural.selection import Basis, Chooser, Chosen, Cleansing, Increm
 from betacores.neural.training import Training, training_round
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 METHODS = ("pursuit", "beta-cores", "sparse-vi", "uniform")
 ALGORITHM_1 = ("draws", "steps", "batch_optimise", "learning_rate")

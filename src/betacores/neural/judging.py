@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from jaxtyping import Bool, Float, PRNGKeyArray
 
 from betacores.noise import robust_noise
 from betacores.sources import ArraySource
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, PRNGKeyArray
 
 # Fewer rows outside the coreset say too little about the noise.
 LEAST_OUTSIDE = 50

@@ -15,11 +15,13 @@ Reference: Lindsay, "The geometry of mixture likelihoods", Annals of Statistics,
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 MOST_KINDS, EM_STEPS = 5, 200
 # Rates at which a further kind is looked for, closer to each other near zero, and how near to 0 and 1 a rate can be.

@@ -8,12 +8,14 @@ of a row does not depend on the company it is in.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 # Covariates are expected in units of their spread; cells further out than this count as being there.
 FARTHEST_CELL = 30.0

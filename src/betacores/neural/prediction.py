@@ -10,16 +10,18 @@ ensembles", NeurIPS 2017.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 
 from betacores.neural.network import Moments, Network, basis
 from betacores.posteriors.gaussian import Gaussian
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 class Member(NamedTuple):

@@ -18,11 +18,10 @@ The batch called initial is there from the beginning.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from betacores.constructions.group_incremental import Entered, group_step, rules_of
 from betacores.constructions.units import WholeGroups
@@ -37,6 +36,9 @@ from betacores.posteriors.weighted import weighted_posterior
 from betacores.robust import robust_location_scale
 from betacores.scores import row_scores
 from betacores.sources import ArraySource
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 INITIAL = 0
 # β of the scores that tell dirty rows, below which score a row is doubtful, and how many standard deviations from the

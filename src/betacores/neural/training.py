@@ -8,17 +8,19 @@ given by their numbers, padded to the number of all rows, so that growing change
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.models.base import Rows
 from betacores.neural.network import Network
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
 class Training(NamedTuple):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
 
 from betacores.models.base import Model, Rows
 from betacores.posteriors.gaussian import Gaussian, factorise
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 def has_conjugate(model: Model) -> bool:

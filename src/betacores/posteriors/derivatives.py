@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from betacores.divergence import Beta, likelihood, response_likelihood, transformed
 from betacores.models.base import LinearPredictor, Model, Rows
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 
 class Derivatives(NamedTuple):

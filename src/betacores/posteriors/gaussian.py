@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
 class Gaussian(NamedTuple):

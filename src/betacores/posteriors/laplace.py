@@ -8,17 +8,19 @@ in posterior standard deviations, is below a tolerance; the last step is then ta
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Bool, Float, Int
 
 from betacores.divergence import Beta
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives, log_posterior_derivatives, prior_derivatives
 from betacores.posteriors.gaussian import Gaussian, factorise
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, Int
 
 # Exact to about 0.3 % of a posterior standard deviation before the last step, far less after it.
 TOLERANCE = 1e-5

@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import blackjax
 import jax
 import jax.numpy as jnp
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from betacores.divergence import Beta, likelihood, response_likelihood
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.gaussian import Gaussian
 from betacores.posteriors.laplace import laplace
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 TARGET_ACCEPTANCE = 0.8
 # Trajectories of at most 1,023 steps, where seven are usual.

@@ -8,13 +8,15 @@ With the prior `N(μ0, Σ0)`, `Σ0 = S Sᵀ`, and `θ = μ0 + S φ`, rows `z` be
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
 from betacores.models import GaussianMean, GaussianPrior, LinearRegression, LogisticRegression, Model
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class Posed(NamedTuple):

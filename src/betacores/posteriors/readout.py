@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from betacores.divergence import Beta
 from betacores.inputs import encode_rows
@@ -15,6 +14,9 @@ from betacores.models import Model
 from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class Asked(NamedTuple):

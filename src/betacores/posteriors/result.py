@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 if TYPE_CHECKING:
     import arviz
+    from jaxtyping import Float, Int
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from betacores.divergence import Beta
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import conjugate, has_conjugate
 from betacores.posteriors.gaussian import Gaussian
 from betacores.posteriors.laplace import laplace
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 # Coresets are padded to multiples of so many rows: every number of rows would be a compilation of its own.
 PAD_ROWS = 128

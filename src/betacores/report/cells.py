@@ -11,14 +11,16 @@ ratio to it is a partial correlation. The cell is then replaced by what the othe
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from betacores.guard.columns import columns_of
 from betacores.guard.model import Guard, coordinates
 from betacores.models import GaussianMean, Model
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 # Rows the reference is made of, and columns beyond which cells are judged one by one.
 REFERENCE_ROWS, MOST_JOINT = 10_000, 400

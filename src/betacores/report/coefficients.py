@@ -5,10 +5,9 @@ The first two should agree, or the coreset is too small; the third differs from 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.coreset import Coreset
 from betacores.models import GaussianMean
@@ -18,6 +17,9 @@ from betacores.report.fits import Fit, Fitting, sampled
 from betacores.report.table import Table
 from betacores.report.words import number
 from betacores.robust import robust_location_scale
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 MOST_PARAMETERS = 40
 KINDS = ("robust", "coreset", "classical")

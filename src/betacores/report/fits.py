@@ -7,11 +7,10 @@ models take the package's usual way.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from betacores.divergence import as_beta
 from betacores.grid import grid_modes, priors_at
@@ -19,6 +18,9 @@ from betacores.inputs import encode_rows
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.derivatives import Derivatives, add, response_derivatives
 from betacores.sources import ArraySource
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 STEPS = 50
 TOLERANCE = 1e-8

@@ -7,10 +7,9 @@ which believed rows differ most. A frame around the believed rows holds the pict
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from betacores.coreset import Coreset
 from betacores.models.base import LinearPredictor
@@ -18,6 +17,9 @@ from betacores.report.fits import linear_predictor
 from betacores.report.table import Table
 from betacores.report.words import cell
 from betacores.robust import robust_location_scale
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 CLEAN, SUSPICIOUS, SELECTED = 1100, 600, 300
 REFERENCE_ROWS = 5000

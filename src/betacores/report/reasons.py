@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from betacores.coreset import Coreset
 from betacores.models import LinearRegression
@@ -15,6 +14,9 @@ from betacores.report.cells import Odd, Reference, is_discrete, odd_cells, refer
 from betacores.report.fits import linear_predictor
 from betacores.report.table import Table
 from betacores.report.words import cell, count, is_number, number, percent
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 # Rows believed, or trusted, less than this are doubted.
 DOUBT = 0.5

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from betacores.coreset import Coreset
 from betacores.report.reasons import DOUBT, Reasons, counted, in_words
 from betacores.report.table import Table
 from betacores.report.words import cell, is_missing, is_number, plain
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 # So many are listed even if none is doubted.
 FEWEST = 20

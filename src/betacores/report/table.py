@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
 
 from betacores.coreset import Coreset
 from betacores.inputs import read_response, read_table
 from betacores.origin import Origin
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 # Wider tables are shown in part.
 FIRST_COLUMNS, MOST_COLUMNS = 12, 20

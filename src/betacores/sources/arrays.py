@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from betacores.models.base import Rows
 from betacores.sources.base import BLOCK_ROWS, Block, Source
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 # Tables of fewer rows get programs of their own length; longer ones share them.
 SHARED_FROM = 1024

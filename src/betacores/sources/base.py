@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
 
 from betacores.models.base import Rows
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
 
 BLOCK_ROWS = 65_536
 CHUNK_ROWS = 16_384

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from betacores.inputs import LARGEST_CELL
 from betacores.robust import robust_location_scale
 from betacores.tables.reading import Cells, Numbers, Other, Words
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 # Medians of more rows are no better.
 SEEN_ROWS = 100_000

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
@@ -14,6 +13,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from betacores.checks import check_choice, check_number
 from betacores.tables.columns import NumberPlan, Plan, plan_of
 from betacores.tables.reading import Cells, Numbers, Other, Wanted, as_frame, read_columns
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 MISSING = ("impute", "error")
 

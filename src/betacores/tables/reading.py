@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Bool, Float, Int
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 # Of the cells of a column of texts that are not missing, this share makes it a column of numbers.
 NUMBER_SHARE = 0.9
