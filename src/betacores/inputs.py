@@ -15,6 +15,7 @@ import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
+from betacores.responses import distinct_count, numeric_response, read_response, several_labels, two_labels
 from betacores.sources import ArraySource
 
 # Single precision has no use for larger cells: their squares must still fit, with room for sums.
@@ -44,15 +45,14 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
     if response is None and model.response != "none":
         raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
     _check_not_constant(x, columns)
+    labels = None
+    if response is not None and model.response in ("binary", "classes"):
+        labels = two_labels(response) if model.response == "binary" else several_labels(response)
+    model = model.bound(columns, labels)
     _check_prior(model, len(columns))
-    labels = _two_labels(response) if response is not None and model.response == "binary" else None
     beyond = _beyond(x)
-    if response is not None and model.response == "real":
-        if response.dtype.kind not in "fiub":
-            words = [v for v in response.tolist() if not isinstance(v, numbers.Real)]
-            if words:
-                raise ValueError(f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic'.")
-            response = response.astype(np.float64)
+    if response is not None and labels is None:
+        response = numeric_response(response, model.response)
         beyond += _beyond(response)
     notes = [note] if note else []
     if beyond:
@@ -65,9 +65,14 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
 
 
 def encode_rows(x: np.ndarray, y: np.ndarray | None, labels: np.ndarray | None) -> Rows:
-    """Return rows as given turned into rows as the model takes them."""
+    """Return rows as given turned into rows as the model takes them.
+
+    Two labels become −1 and +1, more become their places.
+    """
     if y is None or labels is None:
         return Rows(_inside(x), None if y is None else _inside(y))
+    if len(labels) > 2:
+        return Rows(_inside(x), np.searchsorted(labels, y).astype(np.float32))
     return Rows(_inside(x), np.where(y == labels[1], np.float32(1), np.float32(-1)))
 
 
@@ -90,29 +95,6 @@ def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
         raise ValueError(f"data: expected at least two rows and one column, got {rows} rows and {columns} columns.")
     _check_finite(table, names)
     return table, names
-
-
-def read_response(y: Any, rows: int) -> np.ndarray:
-    """Return the response as a vector, one value a row."""
-    response = np.asarray(y)
-    if response.ndim == 2 and response.shape[1] == 1:
-        response = response[:, 0]
-    if response.ndim != 1 or len(response) != rows:
-        raise ValueError(f"y: expected one value for each of the {rows} rows of data, got shape {response.shape}.")
-    if response.dtype.kind in "iub":
-        return response
-    if response.dtype.kind == "f":
-        missing = np.isnan(response)
-    else:
-        missing = np.array([is_missing(v) for v in response.tolist()])
-    if missing.any():
-        raise ValueError(
-            f"y: row {int(missing.argmax())} is missing ({missing.sum()} in all); drop or fill these rows."
-        )
-    if response.dtype.kind == "f" and np.isinf(response).any():
-        row = int(np.isinf(response).argmax())
-        raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
-    return response
 
 
 def is_frame(data: Any) -> bool:
@@ -186,21 +168,10 @@ def _choose_model(model: str | Model, y: np.ndarray | None) -> tuple[Model, str]
         return MODELS[check_choice("model", model, MODELS)](), ""
     if y is None:
         return MODELS["gaussian-mean"](), "model: 'gaussian-mean', since no response was given"
-    values = _distinct(y)
+    values = distinct_count(y)
     if values == 2:
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
-
-
-def _distinct(y: np.ndarray) -> int:
-    """Return the number of different values."""
-    if y.dtype.kind not in "iubf":
-        return len(set(y.tolist()))
-    low, high = y.min(), y.max()
-    # Two labels are told without sorting a million of them.
-    if np.all((y == low) | (y == high)):
-        return 1 + int(low != high)
-    return len(np.unique(y))
 
 
 def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
@@ -220,15 +191,6 @@ def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
         column[~series.is_null().to_numpy()] = present.to_numpy()
         columns.append(column)
     return names, np.column_stack(columns) if columns else np.empty((len(frame), 0))
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a cell holds nothing: None, NaN, NaT, pandas.NA."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:
-        # pandas.NA will not be compared.
-        return True
 
 
 def _numbers(table: np.ndarray, names: list[str]) -> np.ndarray:
@@ -281,20 +243,6 @@ def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
         listed = ", ".join(f"{names[j]!r} (always {table[0, j]:g})" for j in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
         raise ValueError(f"data: constant columns say nothing about rows; drop {listed}{more}.")
-
-
-def _two_labels(response: np.ndarray) -> np.ndarray:
-    if response.dtype.kind in "iubf" and _distinct(response) == 2:
-        return np.array([response.min(), response.max()], response.dtype)
-    try:
-        labels = np.unique(response)
-    except TypeError:
-        raise TypeError("y: the label values are of different types; use one type, strings or numbers.") from None
-    if len(labels) != 2:
-        shown = ", ".join(repr(v) for v in labels[:5].tolist())
-        remedy = "rows of both classes are needed" if len(labels) < 2 else "choose model='linear' for a real response"
-        raise ValueError(f"y: expected two label values, got {len(labels)}: {shown}; {remedy}.")
-    return labels
 
 
 def _beyond(values: np.ndarray) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from betacores.groups import read_groups
-from betacores.inputs import is_missing
+from betacores.responses import is_missing
 from betacores.tables.reading import as_frame
 
 

@@ -22,6 +22,8 @@ and may give, each of which makes something possible or faster,
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
 ``parameter_names(columns)``             what to call the parameters
+``bound(columns, labels)``               the model with what it leaves to the table settled: the number of classes, say,
+                                         or the place of a column it was told by name
 =======================================  ============================================================
 
 A model is a JAX pytree: its arrays and floats may change without recompiling, everything else
@@ -40,7 +42,8 @@ import numpy as np
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
 
-Response = Literal["none", "real", "binary"]
+# What a response is: nothing, a number, one of two labels, one of several, a count, a number above zero.
+Response = Literal["none", "real", "binary", "classes", "count", "positive"]
 
 
 class Rows(NamedTuple):
@@ -88,6 +91,11 @@ class Model(abc.ABC):
     @abc.abstractmethod
     def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
         """Return the log-density of the prior, up to a constant."""
+
+    def bound(self, columns: list[str], labels: np.ndarray | None) -> Model:
+        """Return the model for a table with these columns and, for a response of labels, these values of it."""
+        del columns, labels
+        return self
 
     def _flatten(self) -> tuple[tuple, tuple]:
         settings = sorted(vars(self).items())

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from betacores.coreset import Coreset
-from betacores.inputs import read_response, read_table
+from betacores.inputs import read_table
 from betacores.origin import Origin
+from betacores.responses import read_response
 
 if TYPE_CHECKING:
     from jaxtyping import Int

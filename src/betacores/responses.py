@@ -1,0 +1,115 @@
+"""The response: one value a row, checked, and told to be numbers, counts or labels."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+# A response of more labels is hardly one of classes.
+MOST_LABELS = 1000
+
+
+def read_response(y: Any, rows: int) -> np.ndarray:
+    """Return the response as a vector, one value a row."""
+    response = np.asarray(y)
+    if response.ndim == 2 and response.shape[1] == 1:
+        response = response[:, 0]
+    if response.ndim != 1 or len(response) != rows:
+        raise ValueError(f"y: expected one value for each of the {rows} rows of data, got shape {response.shape}.")
+    if response.dtype.kind in "iub":
+        return response
+    if response.dtype.kind == "f":
+        missing = np.isnan(response)
+    else:
+        missing = np.array([is_missing(v) for v in response.tolist()])
+    if missing.any():
+        raise ValueError(
+            f"y: row {int(missing.argmax())} is missing ({missing.sum()} in all); drop or fill these rows."
+        )
+    if response.dtype.kind == "f" and np.isinf(response).any():
+        row = int(np.isinf(response).argmax())
+        raise ValueError(f"y: row {row} is {response[row]}; drop or replace it.")
+    return response
+
+
+def numeric_response(response: np.ndarray, kind: str) -> np.ndarray:
+    """Return a response of numbers, after checking that they are of the kind that the model describes."""
+    if response.dtype.kind not in "fiub":
+        words = [v for v in response.tolist() if not isinstance(v, numbers.Real)]
+        if words:
+            raise ValueError(
+                f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic', for more 'softmax'."
+            )
+        response = response.astype(np.float64)
+    if kind == "count":
+        wrong = (response < 0) | (response != np.floor(response))
+        expected, remedy = "counts: whole numbers, 0 or more", "choose model='linear' for other numbers"
+    elif kind == "positive":
+        wrong = response <= 0
+        expected, remedy = "numbers above 0", "drop these rows, or choose model='linear'"
+    else:
+        return response
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"y: expected {expected}; row {row} is {response[row]:g} ({wrong.sum()} such rows in all); {remedy}."
+        )
+    return response
+
+
+def two_labels(response: np.ndarray) -> np.ndarray:
+    """Return the two values of a response, in order."""
+    if response.dtype.kind in "iubf" and distinct_count(response) == 2:
+        return np.array([response.min(), response.max()], response.dtype)
+    labels = _label_values(response)
+    if len(labels) != 2:
+        shown = ", ".join(repr(v) for v in labels[:5].tolist())
+        remedy = (
+            "rows of both classes are needed"
+            if len(labels) < 2
+            else "choose model='softmax' for several labels, 'linear' for a real response"
+        )
+        raise ValueError(f"y: expected two label values, got {len(labels)}: {shown}; {remedy}.")
+    return labels
+
+
+def several_labels(response: np.ndarray) -> np.ndarray:
+    """Return the values of a response, two or more, in order."""
+    labels = _label_values(response)
+    if len(labels) < 2:
+        raise ValueError(f"y: expected two label values or more, got one: {labels[0]!r}; rows of others are needed.")
+    if len(labels) > MOST_LABELS:
+        raise ValueError(
+            f"y: {len(labels)} different labels are too many (at most {MOST_LABELS}); choose model='linear' for a real "
+            "response, or put rare labels together."
+        )
+    return labels
+
+
+def _label_values(response: np.ndarray) -> np.ndarray:
+    try:
+        return np.unique(response)
+    except TypeError:
+        raise TypeError("y: the label values are of different types; use one type, strings or numbers.") from None
+
+
+def distinct_count(y: np.ndarray) -> int:
+    """Return the number of different values."""
+    if y.dtype.kind not in "iubf":
+        return len(set(y.tolist()))
+    low, high = y.min(), y.max()
+    # Two labels are told without sorting a million of them.
+    if np.all((y == low) | (y == high)):
+        return 1 + int(low != high)
+    return len(np.unique(y))
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a cell holds nothing: None, NaN, NaT, pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas.NA will not be compared.
+        return True
