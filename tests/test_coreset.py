@@ -126,7 +126,7 @@ def test_info_tells_how_it_came_about(logistic):
         "screen": 0.05,
         **QUICK,
     }
-    assert set(info.timings) == {"guard", "noise", "mode", "scores", "beta-cores", "quality"}
+    assert set(info.timings) == {"guard", "noise", "mode", "scores", "survey", "beta-cores", "quality"}
     assert all(seconds >= 0 for seconds in info.timings.values())
     assert info.trace["size"] == [len(logistic.at(m)) for m in range(1, SIZE + 1)]
     np.testing.assert_allclose(info.trace["total_weight"], [logistic.at(m).weights.sum() for m in range(1, SIZE + 1)])

@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression
 from betacores.pilot import pilot
-from betacores.scores import contamination, contamination_interval, default_score_beta, row_scores
+from betacores.scores import beliefs_over, default_score_beta, row_scores
 from betacores.sources import ArraySource
 
 COVARIANCE = np.array([[2.0, 0.7], [0.7, 0.5]])
@@ -19,6 +19,10 @@ MODELS = {
     "linear": LinearRegression(NOISE),
     "logistic": LogisticRegression(),
 }
+
+
+def contamination(scores, trust=None):
+    return beliefs_over(scores, trust).contamination
 
 
 def simulated(name, count=ROWS, seed=0):
@@ -104,7 +108,7 @@ def test_absurd_covariates_count_though_other_scores_are_high():
     trust[:50] = 0.01
     assert contamination(scores) == 0.0
     assert contamination(scores, trust) == pytest.approx(0.05)
-    low, high = contamination_interval(scores, trust)
+    low, high = beliefs_over(scores, trust).interval
     assert 0.03 < low < 0.05 < high < 0.07, "as of a binomial share"
     # Where scores say more, belief is the estimate.
     assert contamination(np.full(1000, 0.9, np.float32), trust) == pytest.approx(1 - 0.9 * (0.95 + 0.05 * 0.01))

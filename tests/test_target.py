@@ -7,9 +7,11 @@ import pytest
 from scipy import special
 
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression
-from betacores.pilot import curvature, pilot
+from betacores.pilot import curvature, pilot, rows_of
+from betacores.preparation import Prepared
 from betacores.sources import ArraySource
-from betacores.target import REMAINDER_ROWS, direct_target, remainder_rows, target_of
+from betacores.survey import survey
+from betacores.target import DIRECT_ROWS, REMAINDER_ROWS, direct_target, remainder_rows, target_of
 
 ROWS = 20_000
 KEY = jax.random.key(0)
@@ -32,6 +34,15 @@ def problem(kind, weights=None):
     return LogisticRegression(), ArraySource(x.astype(np.float32), y.astype(np.float32), weights=weights)
 
 
+def cheap(model, source, found, beta, key, direct_rows=0):
+    """The target from rows that a survey picked."""
+    sample = rows_of(source, np.arange(source.row_count))
+    prepared = Prepared(model, source, beta, found, 0.5, None, None, found.theta, sample, None)
+    picked = survey(prepared, key, candidates=None, screen=0.0, direct_rows=direct_rows)
+    others = picked.others[0] if picked.others else None
+    return target_of(model, found, beta, source=source, far=picked.far, others=others)
+
+
 class Case:
     """A mode over all rows, and draws from the Laplace approximation there."""
 
@@ -47,7 +58,7 @@ class Case:
         return jnp.asarray(self.found.theta + reach * noise @ self.factor.T, jnp.float32)
 
     def cheap(self, key):
-        return target_of(self.model, self.source, self.found, self.beta, key, direct_rows=0)
+        return cheap(self.model, self.source, self.found, self.beta, key)
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -141,11 +152,11 @@ def test_few_rows_are_summed_directly():
     model, source = problem("logistic")
     found = pilot(model, source, 0.5, KEY)
     few = ArraySource(source.x[:1000], source.y[:1000])
-    for rows, settings in ((few, {}), (source, {"direct_rows": ROWS})):
-        same = target_of(model, rows, found, 0.5, KEY, **settings)
+    for rows, settings in ((few, {"direct_rows": DIRECT_ROWS}), (source, {"direct_rows": ROWS})):
+        same = cheap(model, rows, found, 0.5, KEY, **settings)
         assert same.source is rows
         assert same.rest is None
-    beyond = target_of(model, source, found, 0.5, KEY, direct_rows=ROWS - 1)
+    beyond = cheap(model, source, found, 0.5, KEY, direct_rows=ROWS - 1)
     assert beyond.source.row_count == 1.5 * REMAINDER_ROWS
     assert beyond.rest is not None
 
@@ -170,10 +181,7 @@ def test_rows_far_out_in_the_covariates_are_not_left_to_chance():
     noise = np.random.default_rng(1).normal(size=(200, 3))
     thetas = jnp.asarray(found.theta + noise @ factor.T, jnp.float32)
     whole = direct_target(model, source, 1.0).over(thetas)
-    errors = [
-        np.std(target_of(model, source, found, 1.0, jax.random.key(seed), direct_rows=0).over(thetas) - whole)
-        for seed in range(5)
-    ]
+    errors = [np.std(cheap(model, source, found, 1.0, jax.random.key(seed)).over(thetas) - whole) for seed in range(5)]
     assert max(errors) < 0.05 * np.std(whole)
 
 

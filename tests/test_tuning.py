@@ -15,6 +15,7 @@ from betacores.divergence import likelihood as package_likelihood
 from betacores.grid import grid_modes
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
 from betacores.models.base import Model
+from betacores.pilot import sampled
 from betacores.tuning import RESPONSE_GRID, Tuning, beta_grid, mean_products, mean_squared_error, tune
 
 KEY = jax.random.key(0)
@@ -198,7 +199,7 @@ def test_the_grid_for_a_response_is_the_same_for_any_number_of_columns_and_witho
 def clean():
     grid = beta_grid(GaussianMean(), 20)
     tables = [datasets.contaminated_gaussian(seed, 0.0, rows=2000) for seed in range(5)]
-    return [tune(GaussianMean(), source_of(t.x), KEY, grid) for t in tables]
+    return [tuned(GaussianMean(), source_of(t.x), grid) for t in tables]
 
 
 def test_clean_rows_need_no_robustness(clean):
@@ -220,7 +221,7 @@ def test_variance_on_clean_rows_is_the_number_of_parameters_and_grows_with_beta(
 
 def test_tuning_of_clean_rows_is_reproducible(clean):
     table = datasets.contaminated_gaussian(0, 0.0, rows=2000)
-    again = tune(GaussianMean(), source_of(table.x), KEY, beta_grid(GaussianMean(), 20))
+    again = tuned(GaussianMean(), source_of(table.x), beta_grid(GaussianMean(), 20))
     np.testing.assert_array_equal(again.thetas, clean[0].thetas)
     assert again.chosen == clean[0].chosen
 
@@ -229,7 +230,7 @@ def test_the_error_with_far_rows_is_nearly_the_smallest_on_the_grid():
     grid = beta_grid(GaussianMean(), 20)
     for seed in range(3):
         table = datasets.contaminated_gaussian(seed, 0.2, rows=2000)
-        found = tune(GaussianMean(), source_of(table.x), KEY, grid)
+        found = tuned(GaussianMean(), source_of(table.x), grid)
         errors = np.linalg.norm(found.thetas - 1.0, axis=1)
         assert errors[0] > 1.0
         assert errors[found.chosen] < 1.3 * errors.min()
@@ -242,7 +243,7 @@ def test_the_error_with_shifted_responses_is_nearly_the_smallest_on_the_grid():
         truth = np.array([1.0, -1.0, 0.5, 0.0, 2.0, 0.3])
         y = x @ truth[:5] + truth[5] + 0.5 * rng.normal(size=2000)
         y[:400] += 5.0
-        found = tune(LinearRegression(0.5), source_of(x, y), KEY, np.asarray(RESPONSE_GRID))
+        found = tuned(LinearRegression(0.5), source_of(x, y), np.asarray(RESPONSE_GRID))
         errors = np.linalg.norm(found.thetas - truth, axis=1)
         assert errors[0] > 0.5
         assert errors[found.chosen] < 2.0 * errors.min()
@@ -258,7 +259,7 @@ def test_on_clean_labels_the_choice_is_as_good_as_the_classical_mode_up_to_chanc
         truth = np.array([1.5, -1.0, 0.5, 0.0, 0.3])
         z = np.column_stack([x, np.ones(2000)])
         y = np.where(rng.random(2000) < special.expit(z @ truth), 1.0, -1.0)
-        found = tune(LogisticRegression(), source_of(x, y), KEY, np.asarray(RESPONSE_GRID))
+        found = tuned(LogisticRegression(), source_of(x, y), np.asarray(RESPONSE_GRID))
         sharpness = special.expit(z @ truth) * special.expit(-z @ truth)
         squares = np.einsum("kp,pq,kq->k", found.thetas - truth, (z.T * sharpness) @ z, found.thetas - truth)
         chosen.append(squares[found.chosen])
@@ -290,17 +291,21 @@ def test_modes_of_the_grid_can_be_asked_for_and_no_others(clean):
 
 def test_where_no_search_arrives_there_is_still_an_answer():
     x = np.random.default_rng(8).normal(size=(50, 2))
-    found = tune(Endless(), source_of(x), KEY, np.zeros(1))
+    found = tuned(Endless(), source_of(x), np.zeros(1))
     assert found.beta == 0.0
     assert found.curve()["total"] == [None]
 
 
 def test_further_values_of_beta_get_a_mode_but_are_not_chosen():
     x = np.random.default_rng(5).normal(1.0, 1.0, (400, 2))
-    found = tune(GaussianMean(), source_of(x), KEY, np.array([0.3, 1.0]), (0.0, 0.5))
+    found = tuned(GaussianMean(), source_of(x), np.array([0.3, 1.0]), (0.0, 0.5))
     np.testing.assert_allclose(found.betas, [0.0, 0.3, 0.5, 1.0])
     assert found.beta in (0.3, 1.0)
     np.testing.assert_allclose(found.mode(0.0).theta, x.sum(0) / 401, atol=1e-4)
+
+
+def tuned(model, source, *grid):
+    return tune(model, source, sampled(source, KEY), *grid)
 
 
 def sampled_case(kind, count):
@@ -326,9 +331,9 @@ def distances_to_modes(model, source, found):
 def test_a_sample_gives_the_modes_over_all_rows_and_a_choice_as_good(kind, count, monkeypatch):
     model, source = sampled_case(kind, count)
     grid = beta_grid(model, 3)
-    whole = tune(model, source, KEY, grid)
+    whole = tuned(model, source, grid)
     monkeypatch.setattr("betacores.pilot.SAMPLE_ROWS", 1000)
-    part = tune(model, source, KEY, grid)
+    part = tuned(model, source, grid)
     assert distances_to_modes(model, source, part).max() < 0.2
     # The choice may be another where the criterion is flat, not where it matters.
     total = whole.bias2 + whole.variance
@@ -342,7 +347,7 @@ def test_a_sample_gives_the_modes_over_all_rows_and_a_choice_as_good(kind, count
 def test_a_sample_of_a_sixth_gives_the_logistic_modes_over_all_rows(monkeypatch):
     model, source = sampled_case("logistic", 6000)
     monkeypatch.setattr("betacores.pilot.SAMPLE_ROWS", 1000)
-    found = tune(model, source, KEY, beta_grid(model, 3))
+    found = tuned(model, source, beta_grid(model, 3))
     assert distances_to_modes(model, source, found).max() < 0.2
 
 

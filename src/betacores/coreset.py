@@ -18,7 +18,7 @@ from betacores.models import Model
 from betacores.origin import Origin
 from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Given, Posterior
-from betacores.scores import beliefs, contamination_interval
+from betacores.scores import beliefs
 
 if TYPE_CHECKING:
     import arviz
@@ -48,6 +48,8 @@ class Coreset:
         For every input row how much its covariates are trusted, between 0 and 1; None without a guard.
     contamination
         Estimated share of rows that do not come from the model.
+    contamination_interval
+        Interval that holds it with probability 95 %, if the model is right for the clean rows.
     model, method, beta
         What was used.
     info
@@ -80,6 +82,7 @@ class Coreset:
     path_y: np.ndarray | None
     grouping: Groups | None = None
     origin: Origin | None = None
+    contamination_interval: tuple[float, float] = (0.0, 1.0)
 
     @property
     def row_count(self) -> int:
@@ -89,11 +92,6 @@ class Coreset:
     def __len__(self) -> int:
         """Return the number of chosen rows."""
         return len(self.indices)
-
-    @property
-    def contamination_interval(self) -> tuple[float, float]:
-        """Interval that holds the contamination with probability 95 %, if the model is right for the clean rows."""
-        return contamination_interval(self.scores, self.covariate_scores)
 
     @property
     def groups(self) -> list[Any]:

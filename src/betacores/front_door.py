@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, Literal
 
-import jax
-import numpy as np
-
 from betacores.checks import check_choice, check_number, check_rows, check_seed
-from betacores.constructions import DEFAULT_SIZE, METHODS, Construction, Context
-from betacores.constructions.path import Path
-from betacores.constructions.screening import choosable, without_dirty_groups
+from betacores.constructions import DEFAULT_SIZE, METHODS, Construction
 from betacores.coreset import Coreset, Likelihood
-from betacores.groups import Groups, read_groups
 from betacores.info import Info
-from betacores.inputs import Problem, is_frame, named_response, read_problem
 from betacores.models import Model
-from betacores.origin import Origin
+from betacores.opening import is_dask
 from betacores.precision import single_precision
-from betacores.preparation import Guarding, prepare
-from betacores.quality import kl_estimate
-from betacores.scores import contamination
-from betacores.target import target_of
+from betacores.preparation import Guarding
+from betacores.reading import Found, Table, read
+from betacores.running import about_run, run, run_keys
+from betacores.sources.journal import Journal
+from betacores.sources.watch import Watch
 
 # Far beyond any use; what lies further is no number of single precision.
 LARGEST_BETA = 1e6
@@ -48,8 +41,13 @@ def summarize(
     max_groups: int | Literal["auto"] = "auto",
     weights_by: Literal["row", "group"] | None = None,
     sample_weight: Any = None,
+    columns: Sequence[str] | None = None,
+    filter: Any = None,
+    checkpoint: str | os.PathLike | None = None,
+    client: Any = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    on_pass: Callable[[str, int, int], None] | None = None,
     **settings: Any,
 ) -> Coreset:
     """Summarise a table by a few weighted rows, leaving its outliers behind.
@@ -58,7 +56,9 @@ def summarize(
     ----------
     data
         A table of finite numbers, rows down: an array or a pandas, polars or pyarrow table. For one with words or
-        missing cells see `betacores.make_robust_preprocessor` and `betacores.CoresetSelector`.
+        missing cells see `betacores.make_robust_preprocessor` and `betacores.CoresetSelector`. Or where a table is
+        that memory need not hold: a Parquet file, a folder or pattern of them, a list; an ``.npy`` file or a memory
+        map; a Dask DataFrame or Array. Same seed, same coreset, wherever the rows are.
     y
         The response, one value a row; left out for models of the rows themselves.
     target
@@ -103,10 +103,21 @@ def summarize(
     sample_weight
         How many rows each row stands for, for pursuit: a whole number is as good as the row repeated, and a row of
         weight 0 counts nothing and is never chosen. Scores and contamination are of the rows as given.
+    columns, filter
+        For files: the covariates, by default all columns but the response; and which rows are meant, an expression of
+        `pyarrow.dataset` such as ``pyarrow.dataset.field("year") > 2020``.
+    checkpoint
+        A folder in which passes over the rows are noted down. A run that was killed goes on from there when it is
+        started again with the same arguments, and ends with the same coreset.
+    client
+        For Dask collections: the `distributed.Client` to compute with. By default the current one, or a cluster on this
+        machine for the time of the run.
     seed
         Same seed, same input, same coreset.
     progress
         Called with the number of finished steps and their total.
+    on_pass
+        Called during passes over the rows with what they are for, the number of rows seen, and of all rows.
     **settings
         Of the method. For ``"pursuit"``: ``draws``, ``candidates``, ``screen``, ``tolerance``, ``exchanges``,
         ``polish`` and ``init``; see `betacores.constructions.pursuit`. For ``"beta-cores"`` and ``"sparse-vi"``:
@@ -125,45 +136,58 @@ def summarize(
         raise TypeError(
             f"sample_weight: weights of input rows are not supported by the method {method!r}; use method='pursuit'."
         )
-    frame, (data, y, target) = data, named_response(data, y, target, groups)
-    grouping = None
     if groups is None:
         _check_no_groups(max_groups, weights_by)
     else:
         _check_grouped(method, construction, size, max_groups, weights_by, settings)
-        grouping, data = read_groups(groups, data, len(data))
-    problem = read_problem(data, y, model, sample_weight)
-    _check_counted_labels(problem)
-    rows = problem.source.row_count
-    what, most, asked = ("rows", rows, size) if grouping is None else ("groups", len(grouping), max_groups)
-    if asked != "auto" and asked > most:
+    watch = Watch(on_pass)
+    table = Table(data, y, target, groups, sample_weight, columns, filter)
+    streamed = construction.streams and groups is None and not callable(guard)
+    asked = {
+        "method": method,
+        "size": size if groups is None else max_groups,
+        "beta": beta,
+        "readout": readout,
+        "guard": guard,
+        "score_beta": score_beta,
+        "seed": seed,
+        **({} if groups is None else {"weights_by": weights_by}),
+        **settings,
+    }
+    with ExitStack() as stack:
+        passing = False
+        if is_dask(data):
+            from betacores.clusters import brought_here, computing_on
+
+            client, passing = stack.enter_context(computing_on(client))
+        found = read(table, model, run_keys(seed)[-1], watch, streamed=streamed, client=client)
+        found.problem.source.watch = watch
+        info, wanted = _agreed(found, construction, asked)
+        chosen_beta = construction.beta(found.problem.model, None if beta == "auto" else beta)
+        if checkpoint is not None:
+            found.problem.source.journal = Journal(checkpoint, about_run(found.problem, info))
+        with single_precision():
+            coreset = run(found, construction, info, wanted, chosen_beta, progress)
+        return brought_here(coreset, client) if passing else coreset
+
+
+def _agreed(found: Found, construction: Construction, asked: dict[str, Any]) -> tuple[Info, int | None]:
+    """Return what was asked for, after checking it against the table, and the size; None to leave that open."""
+    rows, grouping = found.problem.source.row_count, found.grouping
+    what, most = ("rows", rows) if grouping is None else ("groups", len(grouping))
+    size, default = asked["size"], DEFAULT_SIZE if grouping is None else DEFAULT_GROUPS
+    if size != "auto" and size > most:
         name = "size" if grouping is None else "max_groups"
-        raise ValueError(f"{name}: at most the {most} {what} of data can be kept, got {asked}; ask for fewer.")
+        raise ValueError(f"{name}: at most the {most} {what} of data can be kept, got {size}; ask for fewer.")
+    wanted = (None if construction.open_size else min(default, most)) if size == "auto" else size
+    settings = {**asked, "size": "auto" if wanted is None else wanted}
     if settings.get("init") is not None:
         settings["init"] = check_rows("init", settings["init"], rows)
-    wanted = None if construction.open_size else min(DEFAULT_SIZE if grouping is None else DEFAULT_GROUPS, most)
-    wanted = wanted if asked == "auto" else asked
-    info = Info(
-        settings={
-            "method": method,
-            "size": "auto" if wanted is None else wanted,
-            "beta": beta,
-            "readout": readout,
-            "guard": guard,
-            "score_beta": score_beta,
-            "seed": seed,
-            **({} if grouping is None else {"groups": len(grouping), "weights_by": weights_by}),
-            **({} if _unweighted(problem) else {"sample_weight": float(problem.source.weights.sum(dtype=np.float64))}),
-            **settings,
-        },
-        notes=list(problem.notes),
-    )
-    origin = Origin(problem.x, problem.y, target=target)
-    if is_frame(frame):
-        origin = replace(origin, frame=frame, sources=list(problem.source.columns))
-    chosen_beta = construction.beta(problem.model, None if beta == "auto" else beta)
-    with single_precision():
-        return _summarize(problem, construction, info, wanted, chosen_beta, settings, progress, origin, grouping)
+    if grouping is not None:
+        settings["groups"] = len(grouping)
+    if found.problem.weight is not None:
+        settings["sample_weight"] = found.problem.weight
+    return Info(settings=settings, notes=list(found.problem.notes)), wanted
 
 
 def _check_no_groups(max_groups: Any, weights_by: Any) -> None:
@@ -188,18 +212,6 @@ def _check_grouped(
             raise ValueError(f"weights_by: the method {method!r} gives one weight to all rows; leave it out.")
     if settings.get("init") is not None:
         raise ValueError("init: with groups it is not supported; leave it out.")
-
-
-def _unweighted(problem: Problem) -> bool:
-    return bool((problem.source.weights == 1).all())
-
-
-def _check_counted_labels(problem: Problem) -> None:
-    if problem.labels is None or problem.y is None:
-        return
-    counted = problem.y[problem.source.weights > 0]
-    if (counted == counted[0]).all():
-        raise ValueError("sample_weight: the rows that count are all of one class; rows of both classes are needed.")
 
 
 def check_arguments(
@@ -227,86 +239,3 @@ def check_arguments(
     if not (guard is None or callable(guard)):
         check_choice("guard", guard, ("auto",))
     return construction, construction.check(settings)
-
-
-def _summarize(
-    problem: Problem,
-    construction: Construction,
-    info: Info,
-    size: int | None,
-    beta: float | None,
-    settings: dict,
-    progress: Callable | None,
-    origin: Origin,
-    grouping: Groups | None = None,
-) -> Coreset:
-    keys = jax.random.split(jax.random.key(info.settings["seed"]), 5)
-    asked = info.settings
-    prepared = prepare(problem, keys[0], info, beta=beta, score_beta=asked["score_beta"], guard=asked["guard"])
-    if grouping is not None and construction.guarded:
-        prepared, said = without_dirty_groups(prepared, grouping)
-        info.notes.extend(said)
-    model, source, found = prepared.model, prepared.source, prepared.found
-    info.settings |= {"model": model.name, "beta": prepared.beta, "score_beta": prepared.score_beta}
-    started = time.perf_counter()
-    target = target_of(model, source, found, prepared.beta, keys[1])
-    by_row = None if asked.get("weights_by") is None else asked["weights_by"] == "row"
-    context = Context(choosable(prepared), target, asked["readout"], progress, grouping, by_row)
-    path = construction.build(context, keys[2], size, settings)
-    info.timings[asked["method"]] = time.perf_counter() - started
-    info.warnings.extend(path.warnings)
-    info.trace = {
-        "size": (path.weights > 0).sum(1).tolist(),
-        "total_weight": path.weights.sum(1).tolist(),
-        **(path.trace or {}),
-    }
-    kept = path.weights[-1] > 0
-    started = time.perf_counter()
-    read_beta = prepared.beta if asked["readout"] == "beta" else 0.0
-    fresh = target_of(model, source, found, prepared.beta, keys[3])
-    rows = source.take(path.indices) if path.points is None else path.points
-    rows = jax.tree.map(lambda values: values[kept], rows)
-    estimate = kl_estimate(model, fresh, rows, path.weights[-1][kept], keys[4], read_beta=read_beta)
-    # Cells far beyond what single precision can weigh against each other leave no estimate.
-    info.kl_estimate = estimate if np.isfinite(estimate).all() else None
-    info.timings["quality"] = time.perf_counter() - started
-    if size is None:
-        info.notes.append(
-            f"size: {kept.sum()} rows, enough for an estimated KL divergence below {settings['tolerance']:g}"
-            if not path.warnings
-            else f"size: {kept.sum()} rows"
-        )
-    if info.warnings:
-        warnings.warn(" ".join(info.warnings), stacklevel=3)
-    x, y = _kept_rows(problem, path)
-    whole = Coreset(
-        indices=path.indices,
-        weights=path.weights[-1],
-        X=x,
-        y=y,
-        scores=prepared.scores,
-        covariate_scores=prepared.trust,
-        contamination=contamination(prepared.scores, prepared.trust),
-        model=model,
-        method=asked["method"],
-        beta=prepared.beta,
-        info=info,
-        columns=source.columns,
-        labels=problem.labels,
-        path=path,
-        path_X=x,
-        path_y=y,
-        grouping=grouping,
-        origin=origin,
-    )
-    return whole.at(len(path.weights))
-
-
-def _kept_rows(problem: Problem, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the rows of a path as they were given, or the points that the construction put in their place."""
-    x, y = problem.x[path.indices], None if problem.y is None else problem.y[path.indices]
-    if path.points is None:
-        return x, y
-    moved = np.asarray(path.points.x, np.float64)
-    # Labels are not moved, and come back as they were given.
-    return moved, y if y is None or problem.labels is not None else np.asarray(path.points.y, np.float64)

@@ -70,7 +70,7 @@ def grid_modes(
     traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
 
     def look(at: np.ndarray) -> Derivatives:
-        total = reduce(source, lambda rows, weights: _block_derivatives(model, at, rows, weights, traced))
+        total = reduce(source, _block_derivatives, model, at, traced)
         return Derivatives(*(scale * part for part in total))
 
     def with_prior(likelihood: Derivatives, at: np.ndarray) -> tuple[Derivatives, np.ndarray]:
@@ -117,7 +117,7 @@ def _chosen(lanes: Bool[np.ndarray, " k"], new: tuple, old: tuple) -> list[np.nd
 
 
 @jax.jit
-def _block_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Derivatives:
+def _block_derivatives(rows: Rows, weights: Array, model: Model, thetas: Array, betas: Array | None) -> Derivatives:
     def lanes(rows: Rows, weights: Array) -> Derivatives:
         if isinstance(model, LinearPredictor) and len(thetas) > 1 and thetas.shape[-1] <= FEW_PARAMETERS:
             return _packed_derivatives(model, thetas, rows, weights, betas)

@@ -31,6 +31,8 @@ class Info:
         What the covariate guard did: rows touched, and the columns that gave them away; None without a guard.
     pilot
         How the mode was found: which start led there, whether the search converged, and rival modes.
+    passes
+        Number of passes over all rows that each part took.
     warnings
         What a person should know before trusting the result.
     """
@@ -43,4 +45,5 @@ class Info:
     tuning: dict[str, list] | None = None
     guard: dict[str, Any] | None = None
     pilot: dict[str, Any] = field(default_factory=dict)
+    passes: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

@@ -11,27 +11,35 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
 from betacores.responses import distinct_count, numeric_response, read_response, several_labels, two_labels
 from betacores.sources import ArraySource
-
-# Single precision has no use for larger cells: their squares must still fit, with room for sums.
-LARGEST_CELL = 1e12
+from betacores.sources.base import LARGEST_CELL
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Checked input: the rows as given, the rows as the model takes them, and what was done to them."""
+    """Checked input: the rows as given, the rows as the model takes them, and what was done to them.
+
+    Of a table that stays where it is there are no rows as given: `source` finds them again.
+    """
 
     model: Model
-    source: ArraySource
-    x: np.ndarray
+    source: Any
+    x: Any
     y: np.ndarray | None
     labels: np.ndarray | None
     notes: tuple[str, ...]
+
+    @property
+    def weight(self) -> float | None:
+        """How many rows the rows stand for in all; None if it is one for each."""
+        weights = getattr(self.source, "weights", None)
+        return None if weights is None or (weights == 1).all() else float(weights.sum(dtype=np.float64))
 
 
 def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> Problem:
@@ -39,27 +47,18 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
     x, columns = read_table(data)
     weights = read_weights(weights, len(x))
     response = None if y is None else read_response(y, len(x))
-    model, note = _choose_model(model, response)
-    if response is not None and model.response == "none":
-        raise ValueError(f"y: the model {model.name!r} has no response; leave y out, or choose another model.")
-    if response is None and model.response != "none":
-        raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
-    _check_not_constant(x, columns)
+    automatic = model == "auto" and response is not None
+    model, note = chosen_model(model, distinct_count(response) if automatic and response is not None else None)
     labels = None
     if response is not None and model.response in ("binary", "classes"):
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
-    model = model.bound(columns, labels)
-    _check_prior(model, len(columns))
+    _check_not_constant(x, columns)
+    model = bound_model(model, columns, labels, has_response=response is not None)
     beyond = _beyond(x)
     if response is not None and labels is None:
         response = numeric_response(response, model.response)
         beyond += _beyond(response)
-    notes = [note] if note else []
-    if beyond:
-        notes.append(
-            f"{beyond} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
-            "the rows are kept as given. If they are not errors, rescale the columns."
-        )
+    notes = [*([note] if note else []), *told_of_large_cells(beyond)]
     rows = encode_rows(x, response, labels)
     return Problem(model, ArraySource(rows.x, rows.y, columns, weights), x, response, labels, tuple(notes))
 
@@ -97,8 +96,15 @@ def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
     return table, names
 
 
+def is_device_array(data: Any) -> bool:
+    """Return whether an array is JAX's."""
+    return isinstance(data, jax.Array)
+
+
 def is_frame(data: Any) -> bool:
     """Return whether a table is a DataFrame: pandas, polars, pyarrow."""
+    if isinstance(data, np.ndarray) or is_device_array(data):
+        return False
     import narwhals.stable.v2 as nw
 
     return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
@@ -116,6 +122,8 @@ def named_response(data: Any, y: Any, target: str | None, groups: Any = None) ->
     groups
         As of `summarize`: a column cannot be both.
     """
+    if target is None and (y is None or isinstance(y, np.ndarray) or is_device_array(y)):
+        return data, y, None
     import narwhals.stable.v2 as nw
 
     if target is None:
@@ -161,26 +169,47 @@ def read_weights(weights: Any, rows: int) -> np.ndarray | None:
     return None if (counts == 1).all() else counts.astype(np.float32)
 
 
-def _choose_model(model: str | Model, y: np.ndarray | None) -> tuple[Model, str]:
+def chosen_model(model: str | Model, values: int | None) -> tuple[Model, str]:
+    """Return the model asked for, or one for a response of so many different values, and what to say of the choice."""
     if isinstance(model, Model):
         return model, ""
     if model != "auto":
         return MODELS[check_choice("model", model, MODELS)](), ""
-    if y is None:
+    if values is None:
         return MODELS["gaussian-mean"](), "model: 'gaussian-mean', since no response was given"
-    values = distinct_count(y)
     if values == 2:
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
 
 
+def bound_model(model: Model, columns: list[str], labels: np.ndarray | None, *, has_response: bool) -> Model:
+    """Return the model for a table, after checking that one fits the other."""
+    if has_response and model.response == "none":
+        raise ValueError(f"y: the model {model.name!r} has no response; leave y out, or choose another model.")
+    if not has_response and model.response != "none":
+        raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
+    bound = model.bound(columns, labels)
+    _check_prior(bound, len(columns))
+    return bound
+
+
+def told_of_large_cells(beyond: int) -> list[str]:
+    """Return what to say of cells that are too large."""
+    if not beyond:
+        return []
+    return [
+        f"{beyond} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
+        "the rows are kept as given. If they are not errors, rescale the columns."
+    ]
+
+
 def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
     """Return names and numbers of a pandas or polars DataFrame; no names if it is something else."""
+    if not is_frame(data):
+        return None, np.empty((0, 0))
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(data, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return None, np.empty((0, 0))
+    frame = nw.from_native(data, eager_only=True)
     names = [str(name) for name in frame.columns]
     columns = []
     for name, series in zip(names, frame.iter_columns(), strict=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.models.base import LinearPredictor, Model, Rows, sum_over_columns
 from betacores.sources import Source, collect
 
 if TYPE_CHECKING:
@@ -22,11 +22,17 @@ def leverages(model: Model, source: Source, precision: Float[np.ndarray, "p p"])
     """Return the variance of every row's linear predictor under a Gaussian posterior; None for other models."""
     if not isinstance(model, LinearPredictor):
         return None
+    factor = leverage_factor(precision)
+    return collect(source, block_leverages, model, factor).astype(np.float64)
+
+
+def leverage_factor(precision: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
+    """Return `F` with `F Fᵀ = H⁻¹`, so that a row's leverage is the squared length of `z F`."""
     values, vectors = np.linalg.eigh(precision)
-    factor = (vectors * np.maximum(values, values[-1] * 1e-12) ** -0.5).astype(np.float32)
-    return collect(source, lambda rows: _block_leverages(model, factor, rows)).astype(np.float64)
+    return (vectors * np.maximum(values, values[-1] * 1e-12) ** -0.5).astype(np.float32)
 
 
 @jax.jit
-def _block_leverages(model: LinearPredictor, factor: Float[Array, "p p"], rows: Rows) -> Float[Array, " n"]:
-    return ((model.features(rows) @ factor) ** 2).sum(-1)
+def block_leverages(rows: Rows, model: LinearPredictor, factor: Float[Array, "p p"]) -> Float[Array, " n"]:
+    """Return the leverages of rows."""
+    return sum_over_columns((model.features(rows) @ factor) ** 2)

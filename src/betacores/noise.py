@@ -84,7 +84,7 @@ class Fit(NamedTuple):
     share: float
 
 
-def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray) -> float:
+def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray, sample: ArraySource | None = None) -> float:
     """Return the standard deviation of the clean rows around the line of a linear regression.
 
     Parameters
@@ -96,6 +96,8 @@ def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray) -> float:
         Whether the line has a constant.
     key
         Random key of the sample that the search runs on, and of the lines it tries.
+    sample
+        A uniform sample of the rows; one is drawn if it is not given.
 
     Returns
     -------
@@ -110,10 +112,11 @@ def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray) -> float:
     noise, and by 100 % if they are shifted by 3σ, where the two clusters of rows are one. With few rows for each
     parameter, 20 or less, the share that can be told from noise is smaller: one in five.
     """
-    ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
-    sample, weights = source.take(ids), source.weights_of(ids)
-    sources = [source] if source.row_count <= SAMPLE_ROWS else [ArraySource(*sample, weights=weights), source]
-    x, y, weights = _searched(sample, weights)
+    if sample is None:
+        ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
+        sample = ArraySource(*source.take(ids), weights=source.weights_of(ids))
+    sources = [source] if source.row_count <= sample.row_count else [sample, source]
+    x, y, weights = _searched(Rows(sample.x, sample.y), sample.weights)
     if len(y) == 0:
         return 1.0
     frame = _frame(x, y, intercept)
@@ -176,7 +179,7 @@ def _sums(z: Any, y: Any, weights: Any, theta: Any, sigma: Any, gamma: Any, xp: 
 
 def _pass(source: Source, frame: Frame, intercept: bool, theta: np.ndarray, sigma: float, gamma: float) -> Sums:
     at = np.float32(theta), np.float32(sigma), np.float32(gamma)
-    return reduce(source, lambda rows, weights: _block_sums(rows, weights, frame, *at, intercept=intercept))
+    return Sums(*reduce(source, _block_sums, frame, *at, intercept))
 
 
 @partial(jax.jit, static_argnames="intercept")

@@ -72,7 +72,13 @@ class Found(NamedTuple):
     rivals: tuple[str, ...]
 
 
-def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray, largest: float | None = None) -> Pilot:
+def pilot(
+    model: Model,
+    source: Source,
+    beta: float,
+    key: PRNGKeyArray,
+    largest: float | None = None,
+) -> Pilot:
     """Return the mode of the β-posterior over all rows of a source.
 
     Parameters
@@ -84,15 +90,20 @@ def pilot(model: Model, source: Source, beta: float, key: PRNGKeyArray, largest:
     largest
         The β from which ``descent`` starts; left out, there is no such start.
     """
-    found = search(model, *sampled(source, key), beta, largest)
-    return polished(model, source, found, beta)
+    sample = sampled(source, key)
+    found = search(model, sample, source.row_count / sample.row_count, beta, largest)
+    return polished(model, source, [found], [beta])[0]
 
 
-def sampled(source: Source, key: PRNGKeyArray) -> tuple[ArraySource, float]:
-    """Return a uniform sample of rows with their weights, and how many rows of the source each stands for."""
-    ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
+def sampled(source: Source, key: PRNGKeyArray) -> ArraySource:
+    """Return a uniform sample of rows with their weights."""
+    return rows_of(source, sample_rows(key, source.row_count, SAMPLE_ROWS))
+
+
+def rows_of(source: Source, ids: np.ndarray) -> ArraySource:
+    """Return some rows, with their weights, as a source of their own."""
     rows = source.take(ids)
-    return ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids)), source.row_count / len(ids)
+    return ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids))
 
 
 def search(model: Model, sample: ArraySource, scale: float, beta: float, largest: float | None = None) -> Found:
@@ -131,18 +142,22 @@ def explained(model: Model, sample: ArraySource, theta: Float[np.ndarray, " p"])
     return float(np.minimum(scores, 1.0) @ sample.weights) / total if total > 0 else 0.0
 
 
-def polished(model: Model, source: Source, found: Found, beta: float) -> Pilot:
-    """Return a mode over a sample made the mode over all rows."""
-    fit = grid_modes(model, source, found.theta[None], np.array([beta]))
-    return Pilot(
-        fit.thetas[0],
-        fit.looked_at[0],
-        Derivatives(*(part[0] for part in fit.likelihood)),
-        float(_log_posteriors(model, fit)[0]),
-        bool(fit.converged[0]),
-        found.start,
-        found.rivals,
-    )
+def polished(model: Model, source: Source, founds: list[Found], betas: list[float]) -> list[Pilot]:
+    """Return modes over a sample, each of its β, made modes over all rows; they share every pass."""
+    fit = grid_modes(model, source, np.stack([found.theta for found in founds]), np.array(betas))
+    values = _log_posteriors(model, fit)
+    return [
+        Pilot(
+            fit.thetas[k],
+            fit.looked_at[k],
+            Derivatives(*(part[k] for part in fit.likelihood)),
+            float(values[k]),
+            bool(fit.converged[k]),
+            found.start,
+            found.rivals,
+        )
+        for k, found in enumerate(founds)
+    ]
 
 
 def curvature(model: Model, found: Pilot) -> Float[np.ndarray, "p p"]:

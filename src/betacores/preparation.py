@@ -8,21 +8,25 @@ mode.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import has_power_integral
 from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
-from betacores.models import LinearRegression, Model
+from betacores.models import LinearRegression, Model, Rows
 from betacores.noise import robust_noise
-from betacores.pilot import Found, Pilot, pilot, polished, sampled
-from betacores.scores import default_score_beta, row_scores, scores_too_high
-from betacores.sources import ArraySource, by_chunks, collect
+from betacores.pilot import SAMPLE_ROWS, Found, Pilot, polished, rows_of, search
+from betacores.sampling import sample_rows
+from betacores.scores import Beliefs, default_score_beta, row_scores
+from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
+from betacores.sources.watch import Watch
 from betacores.tuning import Tuning, beta_grid, tune
 
 if TYPE_CHECKING:
@@ -30,21 +34,32 @@ if TYPE_CHECKING:
 
 Guarding = str | None | Callable[[np.ndarray], Any]
 
-# Rows trusted less than this count as touched by the guard.
-TOUCHED = 0.5
-EXPLAINED_ROWS = 5000
-
 
 class Prepared(NamedTuple):
-    """The model without open ends, rows weighted by trust, β and its mode, and scores of all rows."""
+    """The model without open ends, rows weighted by trust and a sample of them, β and its mode, and scores of all rows.
+
+    ``scores`` and ``trust`` have one number a row, in an array or wherever the source keeps them. ``score_theta`` is
+    the parameter that scores are read at.
+    """
 
     model: Model
-    source: ArraySource
+    source: Any
     beta: float
     found: Pilot
     score_beta: float
-    scores: Float[np.ndarray, " rows"]
-    trust: Float[np.ndarray, " rows"] | None
+    scores: Any
+    trust: Any
+    score_theta: Float[np.ndarray, " p"]
+    sample: ArraySource
+    guard: Guard | None
+
+
+class Trusted(NamedTuple):
+    """Trust in the covariates of every row, and of those of a sample; and the guard it comes from, if it is ours."""
+
+    trust: Any
+    of_sample: Float[np.ndarray, " n"]
+    fitted: Guard | None
 
 
 def prepare(
@@ -55,8 +70,9 @@ def prepare(
     beta: float | None,
     score_beta: float | None,
     guard: Guarding,
+    sample_key: PRNGKeyArray | None = None,
 ) -> Prepared:
-    """Do what comes before a construction, and note in `info` what was chosen and why.
+    """Do everything that comes before a construction, and note in `info` what was chosen and why.
 
     Parameters
     ----------
@@ -70,18 +86,26 @@ def prepare(
         None to choose.
     guard
         ``"auto"``, a function of the table as given that returns each row's trust, or None for no guard.
+    sample_key
+        Decides which rows the sample is of; by default the key does.
     """
-    guard_key, noise_key, mode_key, score_key = jax.random.split(key, 4)
+    noise_key, default_key = jax.random.split(key)
     model, source = problem.model, problem.source
-    trusted = _timed(info, "guard", lambda: _trust(problem, guard, guard_key, info))
-    if trusted is not None:
-        source = source.weighted(source.weights * trusted)
-    model = _timed(info, "noise", lambda: settled(model, source, noise_key, info))
+    stage = Stage(info, source.watch)
+    with stage("guard"):
+        ids = sample_rows(default_key if sample_key is None else sample_key, source.row_count, SAMPLE_ROWS)
+        sample = rows_of(source, ids)
+        guarded = _trust(problem, guard, sample, ids, info)
+        if guarded is not None:
+            source, sample = source.trusting(guarded.trust), sample.trusting(guarded.of_sample)
+    with stage("noise"):
+        model = settled(model, source, sample, noise_key, info)
     tuning = None
     if beta is None:
         wanted = (score_beta or default_score_beta(model, len(source.columns)),) if has_power_integral(model) else ()
         grid = beta_grid(model, len(source.columns))
-        tuning = _timed(info, "tuning", lambda: tune(model, source, mode_key, grid, wanted))
+        with stage("tuning"):
+            tuning = tune(model, source, sample, grid, wanted)
         beta = tuning.beta
         info.tuning = tuning.curve()
         if len(grid) > 1:
@@ -89,34 +113,40 @@ def prepare(
                 f"beta: {beta:.3g}, with the smallest estimated error of {len(grid)} values from 0 to {grid[-1]:.3g}"
             )
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
-    found = _timed(info, "mode", lambda: _mode(model, source, beta, mode_key, tuning))
+    with stage("mode"):
+        found, at = _modes(model, source, sample, beta, score_beta, tuning)
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
-    scores = np.ones(source.row_count, np.float32)
-    if has_power_integral(model):
-        at = found
-        if score_beta != beta:
-            # The mode for β > 0 was chosen among all starts by the rows it explains: the one for the scores is near it.
-            near = Found(found.theta, found.start, ()) if tuning is None and beta > 0 else None
-            at = _timed(info, "score mode", lambda: _mode(model, source, score_beta, score_key, tuning, near))
-        if not at.converged:
-            info.warnings.append("The search for the robust mode did not converge; scores may be off.")
-        scores = _timed(info, "scores", lambda: row_scores(model, source, at.theta, score_beta))
-        if scores_too_high(scores):
-            info.warnings.append(
-                f"Rows fit better than the model allows (mean score {scores.mean():.2f}, where 1 is the most it can "
-                "mean): some lie closer together than it says, in a tight cluster perhaps, or its scale is too large."
-            )
-    return Prepared(model, source, beta, found, score_beta, scores, trusted)
+    with stage("scores"):
+        if has_power_integral(model):
+            scores = row_scores(model, source, at.theta, score_beta)
+            if not at.converged:
+                info.warnings.append("The search for the robust mode did not converge; scores may be off.")
+        else:
+            scores = collect(source, _ones)
+    trusted, fitted = (None, None) if guarded is None else (guarded.trust, guarded.fitted)
+    return Prepared(model, source, beta, found, score_beta, scores, trusted, at.theta, sample, fitted)
 
 
-def _timed(info: Info, name: str, work: Callable[[], Any]) -> Any:
-    started = time.perf_counter()
-    result = work()
-    info.timings[name] = info.timings.get(name, 0.0) + time.perf_counter() - started
-    return result
+class Stage:
+    """Times what is done inside a ``with`` block, by its name, and lets the watch know of it."""
+
+    def __init__(self, info: Info, watch: Watch | None):
+        self.info, self.watch = info, watch
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Do something under a name."""
+        if self.watch is not None:
+            self.watch.stage = name
+        started = time.perf_counter()
+        yield
+        self.info.timings[name] = self.info.timings.get(name, 0.0) + time.perf_counter() - started
 
 
-def _trust(problem: Problem, guard: Guarding, key: PRNGKeyArray, info: Info) -> np.ndarray | None:
+def _trust(
+    problem: Problem, guard: Guarding, sample: ArraySource, sample_ids: np.ndarray, info: Info
+) -> Trusted | None:
+    """Return the trust in every row; None without a guard."""
     if guard is None:
         return None
     if guard == "auto" and problem.model.response == "none":
@@ -125,27 +155,39 @@ def _trust(problem: Problem, guard: Guarding, key: PRNGKeyArray, info: Info) -> 
     source = problem.source
     if callable(guard):
         trusted = _checked_trust(guard(problem.x), source.row_count)
-        explanation: dict[str, Any] = {}
-    else:
-        sample, _ = sampled(source, key)
-        fitted = fit_guard(sample.x)
-        trusted = collect(source, lambda rows: _block_trust(fitted, rows.x))
-        suspicious = np.flatnonzero(trusted < TOUCHED)
-        some = suspicious[:: -(-len(suspicious) // EXPLAINED_ROWS)] if suspicious.size else suspicious
-        explanation = explain(fitted, source.take(some).x, source.columns)
-    touched = int((trusted < TOUCHED).sum())
-    info.guard = {"rows_touched": touched, "mean_trust": float(trusted.mean()), **explanation}
+        return Trusted(trusted, trusted[sample_ids], None)
+    fitted = fit_guard(sample.x)
+    of_sample = np.asarray(block_trust(Rows(sample.x), fitted))
+    return Trusted(collect(source, block_trust, fitted), of_sample, fitted)
+
+
+def tell_of_guard(info: Info, prepared: Prepared, beliefs: Beliefs, suspicious: Pool) -> None:
+    """Note what the guard did: how many rows it touched, and the columns that gave them away."""
+    if prepared.trust is None:
+        return
+    touched = int(beliefs.distrusted)
+    explanation = {}
+    if prepared.guard is not None:
+        explanation = explain(prepared.guard, suspicious.rows.x, prepared.source.columns)
+    info.guard = {"rows_touched": touched, "mean_trust": beliefs.trust_total / beliefs.rows, **explanation}
     telling = [entry["column"] for entry in explanation.get("columns", [])[:3]]
-    info.notes.append(
-        f"guard: {touched:,} rows ({touched / source.row_count:.1%}) count less than half for their covariates"
-        + (f", most of all for {', '.join(map(repr, telling))}" if touched and telling else "")
+    note = f"guard: {touched:,} rows ({touched / beliefs.rows:.1%}) count less than half for their covariates" + (
+        f", most of all for {', '.join(map(repr, telling))}" if touched and telling else ""
     )
-    return trusted
+    # After what was said of the table and before what came of it.
+    place = next((k for k, said in enumerate(info.notes) if said.startswith(("noise:", "beta:"))), len(info.notes))
+    info.notes.insert(place, note)
 
 
 @jax.jit
-def _block_trust(fitted: Guard, x: Float[Array, "n columns"]) -> Float[Array, " n"]:
-    return by_chunks(lambda part: trust(fitted, part), x)
+def block_trust(rows: Rows, fitted: Guard) -> Float[Array, " n"]:
+    """Return the trust in the covariates of rows."""
+    return by_chunks(lambda part: trust(fitted, part), rows.x)
+
+
+@jax.jit
+def _ones(rows: Rows) -> Float[Array, " n"]:
+    return jnp.ones(rows.x.shape[0])
 
 
 def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
@@ -160,26 +202,30 @@ def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
     return trusted.astype(np.float32)
 
 
-def settled(model: Model, source: ArraySource, key: PRNGKeyArray, info: Info) -> Model:
+def settled(model: Model, source: Source, sample: ArraySource | None, key: PRNGKeyArray, info: Info) -> Model:
     """Return the model with what it leaves to the data estimated."""
     if not (isinstance(model, LinearRegression) and model.noise == "auto"):
         return model
-    noise = robust_noise(source, model.intercept, key)
+    noise = robust_noise(source, model.intercept, key, sample)
     info.notes.append(f"noise: {noise:.3g}, estimated from the rows that fit the line")
     return model.with_noise(noise)
 
 
-def _mode(
-    model: Model,
-    source: ArraySource,
-    beta: float,
-    key: PRNGKeyArray,
-    tuning: Tuning | None,
-    near: Found | None = None,
-) -> Pilot:
-    """Return the mode for a β: from the tuning's, from one that is near, or by a search."""
-    known = near if tuning is None else tuning.mode(beta)
-    if known is not None:
-        return polished(model, source, known, beta)
+def _modes(
+    model: Model, source: Source, sample: ArraySource, beta: float, score_beta: float, tuning: Tuning | None
+) -> tuple[Pilot, Pilot]:
+    """Return the modes for β and for the scores' own: from the tuning's, or by a search; both share every pass."""
+    scale = source.row_count / sample.row_count
     largest = default_score_beta(model, len(source.columns)) if has_power_integral(model) else None
-    return pilot(model, source, beta, key, largest)
+
+    def start(at: float) -> Found:
+        return (tuning and tuning.mode(at)) or search(model, sample, scale, at, largest)
+
+    found = start(beta)
+    if score_beta == beta or not has_power_integral(model):
+        (mode,) = polished(model, source, [found], [beta])
+        return mode, mode
+    # The mode for β > 0 was chosen among all starts by the rows it explains: the one for the scores is near it.
+    near = Found(found.theta, found.start, ()) if tuning is None and beta > 0 else start(score_beta)
+    mode, at = polished(model, source, [found, near], [beta, score_beta])
+    return mode, at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,20 @@ def numeric_response(response: np.ndarray, kind: str) -> np.ndarray:
                 f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic', for more 'softmax'."
             )
         response = response.astype(np.float64)
+    check_numbers(response, kind, lambda row: f"row {row}")
+    return response
+
+
+def check_numbers(response: np.ndarray, kind: str, where: Callable[[int], str]) -> None:
+    """Check that numbers are of the kind that a model describes.
+
+    Parameters
+    ----------
+    response, kind
+        The numbers, and what they should be; see `betacores.models.base.Response`.
+    where
+        Says what to call a row.
+    """
     if kind == "count":
         wrong = (response < 0) | (response != np.floor(response))
         expected, remedy = "counts: whole numbers, 0 or more", "choose model='linear' for other numbers"
@@ -50,13 +65,12 @@ def numeric_response(response: np.ndarray, kind: str) -> np.ndarray:
         wrong = response <= 0
         expected, remedy = "numbers above 0", "drop these rows, or choose model='linear'"
     else:
-        return response
+        return
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"y: expected {expected}; row {row} is {response[row]:g} ({wrong.sum()} such rows in all); {remedy}."
+            f"y: expected {expected}; {where(row)} is {response[row]:g} ({wrong.sum()} such rows in all); {remedy}."
         )
-    return response
 
 
 def two_labels(response: np.ndarray) -> np.ndarray:

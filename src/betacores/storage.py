@@ -31,7 +31,7 @@ from betacores.info import Info
 from betacores.models import MODELS, GaussianPrior, Model
 from betacores.quality import KLEstimate
 
-FORMAT = 2
+FORMAT = 3
 
 
 def save(
@@ -149,6 +149,7 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         scores=scores["score"].to_numpy(),
         covariate_scores=scores["covariate_score"].to_numpy() if "covariate_score" in scores.column_names else None,
         contamination=summary["contamination"],
+        contamination_interval=tuple(summary["contamination_interval"]),
         model=model,
         method=summary["method"],
         beta=summary["beta"],
@@ -205,6 +206,7 @@ def _summary(coreset: Coreset) -> dict[str, Any]:
         "method": coreset.method,
         "beta": coreset.beta,
         "contamination": coreset.contamination,
+        "contamination_interval": list(coreset.contamination_interval),
         "rows": coreset.row_count,
         "kept": len(coreset),
         "iterations": len(coreset.path.weights),

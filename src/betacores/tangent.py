@@ -16,6 +16,7 @@ import numpy as np
 from betacores.divergence import Beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.sources import Source, reduce
+from betacores.sources.pool import Takes
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, Int
@@ -52,7 +53,7 @@ def anchored(values: Float[Array, "n s"]) -> Float[Array, "n s"]:
 
 
 def row_vectors(
-    model: Model, thetas: Float[Array, "s p"], source: Source, ids: Int[np.ndarray, " n"], beta: Beta
+    model: Model, thetas: Float[Array, "s p"], source: Takes, ids: Int[np.ndarray, " n"], beta: Beta
 ) -> Float[np.ndarray, "n s"]:
     """Return the centred vectors of rows, some at a time: one program for any number of rows, and little memory."""
     found = np.empty((len(ids), len(thetas)), np.float32)
@@ -65,10 +66,10 @@ def row_vectors(
 
 def target_over(source: Source, model: Model, thetas: Float[Array, "s p"], beta: Beta) -> Float[np.ndarray, " s"]:
     """Return `Σ_n f_n(θ_s)` over all rows, less its value at the first draw, in one pass."""
-    return reduce(source, lambda rows, weights: _block_target(model, thetas, rows, weights, beta))
+    return reduce(source, _block_target, model, thetas, beta)
 
 
 @jax.jit
-def _block_target(model: Model, thetas: Array, rows: Rows, weights: Array, beta: Beta) -> Float[Array, " s"]:
+def _block_target(rows: Rows, weights: Array, model: Model, thetas: Array, beta: Beta) -> Float[Array, " s"]:
     # Differences to the first draw are small, so that the sum over a block keeps its digits.
     return weights @ anchored(likelihoods(model, thetas, rows, beta))

@@ -22,16 +22,14 @@ import numpy as np
 
 from betacores.divergence import Beta, as_beta
 from betacores.grid import grid_modes
-from betacores.leverage import leverages
 from betacores.models.base import Model
 from betacores.pilot import Pilot, curvature
 from betacores.posteriors.derivatives import Derivatives
-from betacores.sampling import sample_of
-from betacores.sources import ArraySource, Source
+from betacores.sources import ArraySource, Pool, Source
 from betacores.tangent import target_over
 
 if TYPE_CHECKING:
-    from jaxtyping import Array, Float, Int, PRNGKeyArray
+    from jaxtyping import Array, Float
 
 # So many rows are summed directly.
 DIRECT_ROWS = 16_384
@@ -72,33 +70,29 @@ def direct_target(model: Model, source: Source, beta: float) -> Target:
 
 
 def target_of(
-    model: Model, source: Source, found: Pilot, beta: float, key: PRNGKeyArray, *, direct_rows: int = DIRECT_ROWS
+    model: Model, found: Pilot, beta: float, *, source: Source, far: Pool | None = None, others: Pool | None = None
 ) -> Target:
     """Return the target over all rows of a source.
 
     Parameters
     ----------
-    model, source, beta
+    model, beta
         The posterior's ingredients.
     found
         The mode, with the derivatives over all rows there.
-    key
-        Decides which rows the remainder is estimated from.
-    direct_rows
-        Sources of no more rows are summed directly.
+    source
+        All rows.
+    far, others
+        The rows that are all looked at, and a sample of the others; see `betacores.survey`. Without them all rows are
+        summed at every call.
     """
-    if source.row_count <= direct_rows:
+    if others is None or far is None:
         return direct_target(model, source, beta)
-    precision = curvature(model, found)
-    others = np.ones(source.row_count, bool)
-    count = remainder_rows(len(precision))
-    far = _farthest(model, source, precision, count // 2)
-    others[far] = False
-    sampled = sample_of(key, others, count)
-    scale = np.repeat([1.0, (source.row_count - len(far)) / len(sampled)], [len(far), len(sampled)])
-    ids = np.concatenate([far, sampled])
-    rows = source.take(ids)
-    sample = ArraySource(rows.x, rows.y, source.columns, source.weights_of(ids) * scale.astype(np.float32))
+    left = (source.row_count - len(far.ids)) / max(len(others.ids), 1)
+    x = np.concatenate([far.rows.x, others.rows.x])
+    y = None if far.rows.y is None else np.concatenate([far.rows.y, others.rows.y])
+    weights = np.concatenate([far.weights, others.weights * np.float32(left)])
+    sample = ArraySource(x, y, source.columns, weights)
     part = grid_modes(model, sample, found.looked_at[None], np.array([beta]), steps=0).likelihood
     rest = Derivatives(*(whole - some[0] for whole, some in zip(found.likelihood, part, strict=True)))
     return Target(
@@ -107,21 +101,10 @@ def target_of(
         as_beta(beta),
         found.looked_at.astype(np.float64),
         jax.tree.map(np.asarray, rest),
-        precision,
+        curvature(model, found),
     )
 
 
 def remainder_rows(parameters: int) -> int:
     """Return how many rows the remainder is estimated from."""
     return max(REMAINDER_ROWS, ROWS_A_PARAMETER * parameters)
-
-
-def _farthest(model: Model, source: Source, precision: Float[np.ndarray, "p p"], most: int) -> Int[np.ndarray, " k"]:
-    """Return the rows whose linear predictor varies most over the posterior, in order; none for other models."""
-    swing = leverages(model, source, precision)
-    if swing is None:
-        return np.zeros(0, int)
-    # What is beyond the quadratic grows with the third power.
-    pull = source.weights_of(np.arange(source.row_count)) * swing**1.5
-    count = min(most, source.row_count // 2)
-    return np.sort(np.argpartition(pull, -count)[-count:])

@@ -29,13 +29,13 @@ import numpy as np
 from betacores.divergence import Beta, has_power_integral
 from betacores.grid import grid_modes, priors_at
 from betacores.models.base import Model, Rows
-from betacores.pilot import Found, explained, sampled, search
+from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
 from betacores.scores import default_score_beta
 from betacores.sources import ArraySource, Source
 
 if TYPE_CHECKING:
-    from jaxtyping import Array, Bool, Float, PRNGKeyArray
+    from jaxtyping import Array, Bool, Float
 
 RESPONSE_GRID = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4)
 # The largest β may have this many times the variance of the classical mode on clean rows, not more.
@@ -96,7 +96,11 @@ def beta_grid(model: Model, columns: int) -> Float[np.ndarray, " k"]:
 
 
 def tune(
-    model: Model, source: Source, key: PRNGKeyArray, betas: Float[np.ndarray, " k"], also: tuple[float, ...] = ()
+    model: Model,
+    source: Source,
+    sample: ArraySource,
+    betas: Float[np.ndarray, " k"],
+    also: tuple[float, ...] = (),
 ) -> Tuning:
     """Choose β from a grid.
 
@@ -104,15 +108,15 @@ def tune(
     ----------
     model, source
         The model, and the rows.
-    key
-        Decides which rows are sampled.
+    sample
+        A uniform sample of the rows.
     betas
         The grid.
     also
         Further β whose modes are wanted though they are not to be chosen.
     """
     lanes = np.unique([*betas, *also])
-    sample, scale = sampled(source, key)
+    scale = source.row_count / sample.row_count
     reference = _reference(model, sample, scale, float(lanes[-1]))
     fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
     arrived = fit.converged

@@ -205,8 +205,10 @@ def test_registered_methods_pass_their_settings_on(method, monkeypatch):
     zero = np.zeros(COLUMNS, np.float32)
     nowhere = Derivatives(0.0, zero, np.zeros((COLUMNS, COLUMNS)))
     found = Pilot(zero, zero, nowhere, 0.0, True, "prior")
-    prepared = Prepared(MODELS["gaussian-mean"], source, beta, found, 0.5, np.ones(source.row_count), None)
-    context = Context(prepared, direct_target(MODELS["gaussian-mean"], source, beta), "classical")
+    prepared = Prepared(
+        MODELS["gaussian-mean"], source, beta, found, 0.5, np.ones(source.row_count), None, zero, source, None
+    )
+    context = Context(prepared, None, direct_target(MODELS["gaussian-mean"], source, beta), "classical")
     registry.METHODS[method].build(context, KEY, SIZE, checked)
     eligible = seen.pop("eligible")
     assert {k: seen[k] for k in given if k != "screen"} == {k: v for k, v in given.items() if k != "screen"}

@@ -9,7 +9,7 @@ import pytest
 
 from betacores.models import LogisticRegression
 from betacores.pilot import pilot
-from betacores.scores import contamination, row_scores
+from betacores.scores import beliefs_over, row_scores
 from betacores.sources import ArraySource, collect, reduce
 
 ROWS = 25
@@ -47,12 +47,12 @@ def test_padding_is_finite_and_marked_absent(block_rows):
 
 def test_reduce_is_the_sum_over_rows_in_double_precision(block_rows):
     def sums(rows, present):
-        return {"total": present @ rows.x, "count": present.sum()}
+        return present @ rows.x, present.sum()
 
-    total = reduce(ArraySource(X, Y), sums)
-    np.testing.assert_allclose(total["total"], X.astype(np.float64).sum(0), rtol=1e-5)
-    assert total["count"] == ROWS
-    assert total["total"].dtype == np.float64
+    total, count = reduce(ArraySource(X, Y), sums)
+    np.testing.assert_allclose(total, X.astype(np.float64).sum(0), rtol=1e-5)
+    assert count == ROWS
+    assert total.dtype == np.float64
 
 
 def test_reduce_adds_blocks_up_in_double_precision(monkeypatch):
@@ -95,7 +95,7 @@ def test_block_length_changes_neither_mode_nor_scores(monkeypatch):
         source, model = ArraySource(X, Y), LogisticRegression()
         found = pilot(model, source, 0.5, jax.random.key(0))
         scores = row_scores(model, source, found.theta, 0.5)
-        return found.theta, scores, contamination(scores)
+        return found.theta, scores, beliefs_over(scores, None).contamination
 
     whole = results()
     monkeypatch.setattr(importlib.import_module("betacores.sources.arrays"), "BLOCK_ROWS", 7)

@@ -2,7 +2,7 @@
 
 A construction is registered as its settings with their defaults, which β it runs with, and how it builds the path of
 coresets from the rows; with it stand whether the size may be left open, whether it can make use of trust in the
-covariates, and whether it can choose whole groups.
+covariates, whether it can choose whole groups, and whether rows may stay in files or on a cluster.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ from betacores.constructions.uniform import uniform
 from betacores.constructions.units import WholeGroups
 from betacores.divergence import has_power_integral
 from betacores.groups import Groups
+from betacores.leverage import leverages
 from betacores.models import Model
+from betacores.pilot import curvature
 from betacores.preparation import Prepared
+from betacores.sampling import sample_by, sample_of
+from betacores.survey import Survey
 from betacores.target import Target
 
 if TYPE_CHECKING:
@@ -41,13 +45,14 @@ DEFAULT_SIZE = 100
 
 
 class Context(NamedTuple):
-    """What a construction works on: rows, model, β and its mode; the sum over all rows; the likelihood of readers.
+    """What a construction works on: rows, model, β and its mode; what a look at all rows showed; their sum; readers.
 
     With ``groups`` it chooses whole groups, and sizes are numbers of groups; ``by_row`` says whether the rows of a
     group have weights of their own, None to leave that to the construction.
     """
 
     prepared: Prepared
+    survey: Survey
     target: Target
     readout: str
     progress: Callable[[int, int], None] | None = None
@@ -68,6 +73,7 @@ class Construction(NamedTuple):
     open_size: bool = False
     guarded: bool = False
     grouped: bool = False
+    streams: bool = False
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return all settings, those given before the defaults, after checking them."""
@@ -77,30 +83,36 @@ class Construction(NamedTuple):
 def _build_pursuit(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
     prepared, settings = context.prepared, dict(settings)
     screen, init = settings.pop("screen"), settings.pop("init")
-    eligible, warnings = believed_and_trusted(prepared, screen)
-    # Rows that are not believed are left out of the groups that are kept: the coreset is cleansed, as ever.
-    units = None if context.groups is None else WholeGroups(context.groups, eligible)
     pursue = partial(
         pursuit,
         prepared.model,
-        prepared.source,
-        key,
         beta=prepared.beta,
         found=prepared.found,
         target=context.target,
         settings=Settings(readout=context.readout, **settings),
     )
-    if units is None:
-        path = pursue(size=size, eligible=eligible, init=init, progress=context.progress)
-    else:
-        path = pursue(size=size, eligible=units.eligible(), units=units, progress=context.progress)
-        path = units.with_row_weights(path, partial(_rows_among, pursue)) if context.by_row else units.as_rows(path)
+    if context.groups is None:
+        pool = context.survey.candidates
+        assert pool is not None  # it is asked for
+        path = pursue(pool, key, ids=pool.ids, size=size, init=init, progress=context.progress)
+        return path._replace(warnings=doubts(prepared) + context.survey.warnings + path.warnings)
+    eligible, warnings = believed_and_trusted(prepared, screen)
+    # Rows that are not believed are left out of the groups that are kept: the coreset is cleansed, as ever.
+    units, count = WholeGroups(context.groups, eligible), settings["candidates"]
+    candidate_key = jax.random.fold_in(key, 1)
+    able = units.eligible()
+    ids = sample_of(candidate_key, np.ones(len(context.groups), bool) if able is None else able, count)
+    path = pursue(prepared.source, key, ids=ids, size=size, units=units, progress=context.progress)
+
+    def rows_among(among: Bool[np.ndarray, " rows"]) -> Path:
+        swing = leverages(prepared.model, prepared.source, curvature(prepared.model, prepared.found))
+        some = sample_of(candidate_key, among, count)
+        if swing is not None:
+            some = sample_by(candidate_key, among, swing, count)
+        return pursue(prepared.source, key, ids=some, size=None)
+
+    path = units.with_row_weights(path, rows_among) if context.by_row else units.as_rows(path)
     return path._replace(warnings=doubts(prepared) + warnings + path.warnings)
-
-
-def _rows_among(pursue: Callable[..., Path], among: Bool[np.ndarray, " rows"]) -> Path:
-    """Return as many of some rows as are needed."""
-    return pursue(size=None, eligible=among)
 
 
 def _build_incremental(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
@@ -234,7 +246,9 @@ QUASI_NEWTON: dict[str, Any] = {"draws": 200, "iterations": 20, "damping": 1e-2,
 HILBERT: dict[str, Any] = {"draws": 200, "candidates": 20_000}
 
 METHODS: dict[str, Construction] = {
-    "pursuit": Construction(PURSUIT, _robust_beta, _build_pursuit, open_size=True, guarded=True, grouped=True),
+    "pursuit": Construction(
+        PURSUIT, _robust_beta, _build_pursuit, open_size=True, guarded=True, grouped=True, streams=True
+    ),
     "beta-cores": Construction(INCREMENTAL, _robust_beta, _build_incremental, grouped=True),
     "sparse-vi": Construction(INCREMENTAL, _classical_beta, _build_incremental, grouped=True),
     "psvi": Construction(PSVI, _given_beta, _build_psvi),
@@ -242,5 +256,5 @@ METHODS: dict[str, Construction] = {
     "giga": Construction(HILBERT, _given_beta, _build_giga),
     "frank-wolfe": Construction(HILBERT, _given_beta, _build_frank_wolfe),
     "importance": Construction({"draws": 200}, _given_beta, _build_importance),
-    "uniform": Construction({}, _classical_beta, _build_uniform, grouped=True),
+    "uniform": Construction({}, _classical_beta, _build_uniform, grouped=True, streams=True),
 }

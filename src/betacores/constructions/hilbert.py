@@ -56,11 +56,11 @@ def lengths(prepared: Prepared, key: PRNGKeyArray, *, draws: int) -> Float[np.nd
     """Return the length of every row's vector."""
     thetas = approximation(prepared.model, prepared.found).draw(key, draws)
     beta = as_beta(prepared.beta)
-    return collect(prepared.source, lambda rows: _lengths(prepared.model, thetas, rows, beta)).astype(np.float64)
+    return collect(prepared.source, _lengths, prepared.model, thetas, beta).astype(np.float64)
 
 
 @jax.jit
-def _lengths(model: Model, thetas: Array, rows: Rows, beta: Beta) -> Float[Array, " n"]:
+def _lengths(rows: Rows, model: Model, thetas: Array, beta: Beta) -> Float[Array, " n"]:
     def some(rows: Rows) -> Float[Array, " n"]:
         return jnp.linalg.norm(vectors(model, thetas, rows, beta), axis=1) / jnp.sqrt(thetas.shape[0])
 

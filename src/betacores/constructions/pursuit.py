@@ -25,17 +25,15 @@ from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
 from betacores.constructions.path import Path
 from betacores.constructions.units import SingleRows, Units
 from betacores.divergence import Beta, as_beta
-from betacores.leverage import leverages
 from betacores.models.base import Model
-from betacores.pilot import Pilot, approximation, curvature
+from betacores.pilot import Pilot, approximation
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
-from betacores.sampling import sample_by, sample_of
-from betacores.sources import Source
+from betacores.sources.pool import Takes
 from betacores.target import Target
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int, PRNGKeyArray
+    from jaxtyping import Float, Int, PRNGKeyArray
 
 # The most rows kept when the number is left open.
 MOST_ROWS = 500
@@ -58,19 +56,24 @@ class Settings(NamedTuple):
 
 
 DEFAULTS = Settings()
+_NOTHING = Path(
+    np.zeros(0, int),
+    np.zeros((1, 0)),
+    ("No row was selected: no candidate says anything about the parameters that the target says.",),
+)
 
 
 def pursuit(
     model: Model,
-    source: Source,
+    rows: Takes,
     key: PRNGKeyArray,
     *,
+    ids: Int[np.ndarray, " n"],
     size: int | None,
     beta: float,
     found: Pilot,
     target: Target,
     settings: Settings = DEFAULTS,
-    eligible: Bool[np.ndarray, " rows"] | None = None,
     init: Int[np.ndarray, " i"] | None = None,
     units: Units | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -79,10 +82,12 @@ def pursuit(
 
     Parameters
     ----------
-    model, source
-        The model, and the rows.
+    model, rows
+        The model, and the rows, by their numbers.
     key
         Random key.
+    ids
+        The units to choose from, in order.
     size
         The largest number of rows to keep; None for as many as the tolerance asks for.
     beta
@@ -91,39 +96,33 @@ def pursuit(
         Mode of the β-posterior over all rows, and the sum to be matched.
     settings
         ``readout``: the likelihood the coreset is built for. ``draws``: parameters drawn, at least two a row asked for.
-        ``candidates``: rows to choose from, all that are eligible or a sample of so many. ``tolerance``: the
+        ``candidates``: how many units there are to choose from at most; they are ``ids``. ``tolerance``: the
         KL divergence at which there are rows enough, when their number is left open. ``exchanges``: how often, at the
         end, a row may be exchanged for a better one. ``polish``: how often, at the end, the weights are fitted again
         to draws from the coreset's own posterior.
-    eligible
-        Which rows may be chosen; all if not given.
     init
-        Rows to begin with. Those that are not eligible, or no help, are let go.
+        Units to begin with, if they are among those to choose from. Those that are no help are let go.
     units
-        What is chosen, if not rows. Sizes, candidates, eligible and init are then of units.
+        What is chosen, if not rows. Sizes and numbers are then of units.
     progress
         Called with the number of finished steps and their largest number.
     """
-    draw_key, held_key, candidate_key, polish_key, quality_key = jax.random.split(key, 5)
-    units = units or SingleRows(source.row_count)
-    largest = min(size or MOST_ROWS, units.count)
+    draw_key, held_key, polish_key, quality_key = jax.random.split(key, 4)
+    if not len(ids):
+        return _NOTHING
+    units = units or SingleRows()
+    largest = min(size or MOST_ROWS, len(ids))
     draws = max(settings.draws, 2 * largest)
     around = approximation(model, found)
     thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws // 2)
     wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
-
-    ids = _candidates(candidate_key, model, source, found, units, eligible, settings.candidates)
-    first = np.zeros(0, int)
-    if init is not None:
-        kept = init if eligible is None else init[eligible[init]]
-        ids = np.unique(np.concatenate([ids, kept]))
-        first = np.searchsorted(ids, kept)
+    first = np.zeros(0, int) if init is None else np.searchsorted(ids, init[np.isin(init, ids)])
     read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
-    vectors = units.vectors(model, thetas, source, ids, read_beta)
+    vectors = units.vectors(model, thetas, rows, ids, read_beta)
     # Units that say next to nothing are never taken.
     length = units.lengths(ids, vectors)
     vectors[length < SHORTEST * np.sqrt(np.mean(length**2))] = 0
-    held = HeldOut(held_wanted, lambda places: units.vectors(model, held_out, source, ids[places], read_beta))
+    held = HeldOut(held_wanted, lambda places: units.vectors(model, held_out, rows, ids[places], read_beta))
     if size is None:
         # Asked for after every step; else only at the end, for the few rows that were taken.
         held.learn(np.arange(len(ids)))
@@ -131,7 +130,7 @@ def pursuit(
     def estimate(step: Step) -> float:
         members, weights = units.rows(ids[step.places], step.weights)
         read = 0.0 if read_beta is None else beta
-        return kl_estimate(model, target, source.take(members), weights, quality_key, read_beta=read).value
+        return kl_estimate(model, target, rows.take(members), weights, quality_key, read_beta=read).value
 
     warnings: list[str] = []
     steps: list[Step] = []
@@ -152,13 +151,11 @@ def pursuit(
             raise
         warnings.append(f"Interrupted at {len(steps[-1].places)} of at most {largest} rows.")
     if not steps:
-        warnings.append("No row was selected: no candidate says anything about the parameters that the target says.")
-        nothing = np.zeros(0, int)
-        return Path(nothing, np.zeros((1, 0)), tuple(warnings))
+        return _NOTHING
     if settings.exchanges:
         steps.append(exchanged(vectors, wanted, steps[-1], settings.exchanges))
     for round_key in jax.random.split(polish_key, settings.polish):
-        steps.append(_polished(model, source, round_key, units, ids, steps[-1], target, read_beta, draws))
+        steps.append(_polished(model, rows, round_key, units, ids, steps[-1], target, read_beta, draws))
     if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(
             f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} rows, above the "
@@ -166,22 +163,6 @@ def pursuit(
         )
     held.learn(np.unique(np.concatenate([step.places for step in steps])))
     return _by_size(steps, [held.remaining(step) for step in steps], ids, size, tuple(warnings))
-
-
-def _candidates(
-    key: PRNGKeyArray,
-    model: Model,
-    source: Source,
-    found: Pilot,
-    units: Units,
-    eligible: Bool[np.ndarray, " rows"] | None,
-    count: int,
-) -> Int[np.ndarray, " n"]:
-    """Return the units to choose from, in order."""
-    everyone = np.ones(units.count, bool) if eligible is None else eligible
-    few = isinstance(units, SingleRows) and np.count_nonzero(everyone) > count
-    swing = leverages(model, source, curvature(model, found)) if few else None
-    return sample_of(key, everyone, count) if swing is None else sample_by(key, everyone, swing, count)
 
 
 class HeldOut:
@@ -205,7 +186,7 @@ class HeldOut:
 
 def _polished(
     model: Model,
-    source: Source,
+    rows: Takes,
     key: PRNGKeyArray,
     units: Units,
     ids: Int[np.ndarray, " n"],
@@ -217,10 +198,10 @@ def _polished(
     """Fit the weights again to draws from the coreset's own posterior."""
     chosen = ids[step.places]
     members, weights = units.rows(chosen, step.weights)
-    posterior, _ = weighted_posterior(model, source.take(members), weights, read_beta)
+    posterior, _ = weighted_posterior(model, rows.take(members), weights, read_beta)
     thetas = posterior.draw(key, draws)
     wanted = target.over(thetas)
-    vectors = units.vectors(model, thetas, source, chosen, read_beta)
+    vectors = units.vectors(model, thetas, rows, chosen, read_beta)
     everything = np.arange(len(chosen))
     refitted = list(sparse_nonnegative(vectors, wanted - wanted.mean(), len(chosen), everything))
     return refitted[-1]._replace(places=step.places[refitted[-1].places]) if refitted else step

@@ -15,12 +15,11 @@ from betacores.groups import Groups
 from betacores.pilot import Found, polished
 from betacores.preparation import Prepared
 from betacores.scores import beliefs, row_scores
+from betacores.survey import LEAST_TRUST
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
-# Rows trusted less for their covariates are not chosen.
-LEAST_TRUST = 0.5
 # A group is dirty beyond doubt when its rows are believed so much less, on average, than those of the cleanest groups,
 # which hold this share of the rows; so many standard errors of its mean are allowed for, and few rows prove nothing.
 LESS_BELIEVED, CLEANEST, ERRORS, FEW_ROWS = 0.1, 0.25, 3.0, 30
@@ -43,26 +42,19 @@ def believed_and_trusted(prepared: Prepared, screen: float) -> tuple[np.ndarray 
     # At β = 0 every row counts, and any may be needed to stand for the others.
     if screen > 0 and prepared.beta > 0:
         eligible, warnings = _some(prepared.scores >= screen)
-    if prepared.trust is None or prepared.trust.min() >= LEAST_TRUST:
+    # What counts nothing is not chosen either.
+    trust = (prepared.source.base > 0) * (np.float32(1) if prepared.trust is None else prepared.trust)
+    if trust.min() >= LEAST_TRUST:
         return eligible, warnings
-    some = np.ones(len(prepared.trust), bool) if eligible is None else eligible
+    some = np.ones(len(trust), bool) if eligible is None else eligible
     for least in (LEAST_TRUST, np.finfo(np.float32).tiny):
-        trusted = some & (prepared.trust >= least)
+        trusted = some & (trust >= least)
         if trusted.any():
             return trusted, warnings
-    return prepared.trust > 0, (
+    return trust > 0, (
         *warnings,
         "No row is both believed and trusted: it is the trusted ones that were taken.",
     )
-
-
-def choosable(prepared: Prepared) -> Prepared:
-    """Return the same with no trust in rows that count nothing, so that none of them is chosen."""
-    counted = prepared.source.weights > 0
-    if counted.all():
-        return prepared
-    trust = counted.astype(np.float32)
-    return prepared._replace(trust=trust if prepared.trust is None else prepared.trust * trust)
 
 
 def without_dirty_groups(prepared: Prepared, groups: Groups) -> tuple[Prepared, tuple[str, ...]]:
@@ -70,9 +62,10 @@ def without_dirty_groups(prepared: Prepared, groups: Groups) -> tuple[Prepared, 
     dirty = surely_dirty(beliefs(prepared.scores, prepared.trust), groups)
     if not dirty.any():
         return prepared, ()
-    source = prepared.source.weighted(prepared.source.weights * ~dirty[groups.codes])
+    source = prepared.source.counting(~dirty[groups.codes])
     before = prepared.found
-    found = polished(prepared.model, source, Found(before.theta, before.start, before.rivals), prepared.beta)
+    start = Found(before.theta, before.start, before.rivals)
+    (found,) = polished(prepared.model, source, [start], [prepared.beta])
     named = ", ".join(repr(groups.labels[place]) for place in np.flatnonzero(dirty)[:3])
     more = f" and {dirty.sum() - 3} more" if dirty.sum() > 3 else ""
     note = f"groups: {named}{more} set aside whole, as dirty beyond doubt ({dirty.sum()} of {len(groups)})"

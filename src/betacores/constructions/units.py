@@ -11,7 +11,7 @@ from betacores.constructions.path import Path
 from betacores.divergence import Beta
 from betacores.groups import Groups
 from betacores.models.base import Model
-from betacores.sources import Source
+from betacores.sources.pool import Takes
 from betacores.tangent import row_vectors
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ EM_STEPS = 300
 class Units(Protocol):
     """What can be chosen."""
 
-    count: int
-
     def vectors(
-        self, model: Model, thetas: Float[Array, "s p"], source: Source, units: Int[np.ndarray, " n"], beta: Beta
+        self, model: Model, thetas: Float[Array, "s p"], source: Takes, units: Int[np.ndarray, " n"], beta: Beta
     ) -> Float[np.ndarray, "n s"]:
         """Return the vectors of units."""
         ...
@@ -53,11 +51,8 @@ class Units(Protocol):
 class SingleRows:
     """Rows, each for itself."""
 
-    def __init__(self, count: int):
-        self.count = count
-
     def vectors(
-        self, model: Model, thetas: Float[Array, "s p"], source: Source, units: Int[np.ndarray, " n"], beta: Beta
+        self, model: Model, thetas: Float[Array, "s p"], source: Takes, units: Int[np.ndarray, " n"], beta: Beta
     ) -> Float[np.ndarray, "n s"]:
         """Return the vectors of rows."""
         return row_vectors(model, thetas, source, units, beta)
@@ -82,7 +77,7 @@ class WholeGroups:
         self.members = groups.among(np.ones(len(groups.codes), bool) if counted is None else counted)
 
     def vectors(
-        self, model: Model, thetas: Float[Array, "s p"], source: Source, units: Int[np.ndarray, " n"], beta: Beta
+        self, model: Model, thetas: Float[Array, "s p"], source: Takes, units: Int[np.ndarray, " n"], beta: Beta
     ) -> Float[np.ndarray, "n s"]:
         """Return the sums of the rows' vectors, some rows at a time."""
         members = self.members.rows_of(units)

@@ -33,7 +33,7 @@ def reference_posterior(
     settle_key, mode_key = jax.random.split(key)
     source = problem.source if kept is None else problem.source.weighted(kept.astype(np.float32))
     with single_precision():
-        model = settled(problem.model, source, settle_key, Info({}))
+        model = settled(problem.model, source, None, settle_key, Info({}))
         return model, approximation(model, pilot(model, source, 0.0, mode_key))
 
 

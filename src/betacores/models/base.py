@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 Response = Literal["none", "real", "binary", "classes", "count", "positive"]
 
 
+FEW_COLUMNS = 64
+
+
 class Rows(NamedTuple):
     """Rows of a table as the models see them; one row when the leading axis is taken off.
 
@@ -144,15 +147,32 @@ class LinearPredictor(Model):
 
     def log_likelihood(self, theta: Float[Array, " p"], row: Rows) -> Float[Array, ""]:
         """Return the log-likelihood of one row."""
-        return self.response_log_likelihood(self.features(row) @ theta, row.y)
+        return self.response_log_likelihood(along(self.features(row), theta), row.y)
 
     def power_integral(self, theta: Float[Array, " p"], row: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
         """Return `∫ p(ψ | x, θ)^(1+β) dψ` of one row."""
-        return self.response_power_integral(self.features(row) @ theta, beta)
+        return self.response_power_integral(along(self.features(row), theta), beta)
 
     @abc.abstractmethod
     def response_power_integral(self, eta: Float[Array, ""], beta: Float[Array, ""]) -> Float[Array, ""]:
         """Return `∫ p(ψ | η)^(1+β) dψ`."""
+
+
+def along(z: Float[Array, "*rows p"], theta: Float[Array, " p"]) -> Float[Array, "*rows"]:
+    """Return `z·θ` of one row or many."""
+    return z @ theta if jax.default_backend() == "cpu" else sum_over_columns(z * theta)
+
+
+def sum_over_columns(values: Float[Array, "*rows p"]) -> Float[Array, "*rows"]:
+    """Return the sums of rows that are short."""
+    p = values.shape[-1]
+    if jax.default_backend() == "cpu" or p > FEW_COLUMNS:
+        return values.sum(-1)
+    # Accelerators add up each short row by a whole group of threads; column by column every thread has a row.
+    total = values[..., 0]
+    for j in range(1, p):
+        total = total + values[..., j]
+    return total
 
 
 def _is_static(value: Any) -> bool:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from betacores.divergence import Beta, likelihood, response_likelihood, transformed
-from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.models.base import LinearPredictor, Model, Rows, along
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -32,7 +32,7 @@ def likelihood_derivatives(
     """Return the derivatives of the weighted (β-)likelihood of rows."""
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
-        value, slope, curvature = response_derivatives(model, z @ theta, rows.y, beta)
+        value, slope, curvature = response_derivatives(model, along(z, theta), rows.y, beta)
         return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
 
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
@@ -52,7 +52,7 @@ def row_gradients(model: Model, theta: Float[Array, " p"], rows: Rows, beta: Bet
     """Return the gradient of every row's (β-)likelihood."""
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
-        return response_derivatives(model, z @ theta, rows.y, beta)[1][:, None] * z
+        return response_derivatives(model, along(z, theta), rows.y, beta)[1][:, None] * z
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
         inner, gradients, _ = model.quadratic(theta, rows)
         return _twice(lambda ell: transformed(model, ell, rows.x.shape[-1], beta), inner)[1][:, None] * gradients

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +23,8 @@ SHARED_FROM = 1024
 class ArraySource(Source):
     """Rows of a float32 array, with a response or without.
 
-    ``weights`` may make rows count less in all sums, or not at all, without changing any shape.
+    ``weights`` may make rows count less in all sums, or not at all, without changing any shape; ``trust`` does so too,
+    and is known apart from them.
     """
 
     def __init__(
@@ -31,30 +33,41 @@ class ArraySource(Source):
         y: np.ndarray | None = None,
         columns: list[str] | None = None,
         weights: np.ndarray | None = None,
+        trust: np.ndarray | None = None,
     ):
         self.x = x
         self.y = y
-        self.weights = np.ones(len(x), np.float32) if weights is None else np.asarray(weights, np.float32)
+        base = np.ones(len(x), np.float32) if weights is None else np.asarray(weights, np.float32)
+        self.base, self.trust = base, trust
+        self.weights = base if trust is None else base * trust
         self.row_count = x.shape[0]
         self.columns = columns or [f"x{i}" for i in range(x.shape[1])]
+        self.block_rows = min(BLOCK_ROWS, padded_length(self.row_count))
 
     def weighted(self, weights: np.ndarray) -> ArraySource:
         """Return the same rows with other weights."""
-        return ArraySource(self.x, self.y, self.columns, weights)
+        return self._derived(weights, self.trust if self.trust is None else np.ones_like(self.trust))
 
-    def blocks(self) -> Iterator[Block]:
+    def counting(self, share: np.ndarray) -> ArraySource:
+        """Return the same rows, each counting for a share of what it did, and trusted as before."""
+        return self._derived(self.base * np.asarray(share, np.float32), self.trust)
+
+    def trusting(self, trust: Any) -> ArraySource:
+        """Return the same rows, each counting as much less as it is trusted less."""
+        return self._derived(self.base, np.asarray(trust, np.float32))
+
+    def _derived(self, weights: np.ndarray, trust: np.ndarray | None) -> ArraySource:
+        source = ArraySource(self.x, self.y, self.columns, weights, trust)
+        source.watch, source.journal = self.watch, self.journal
+        return source
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
         """Yield all rows in canonical blocks, the last one padded."""
-        length = min(BLOCK_ROWS, padded_length(self.row_count))
-        for start in range(0, self.row_count, length):
+        length = self.block_rows
+        for start in range(first * length, self.row_count, length):
             part = slice(start, min(start + length, self.row_count))
-            count = part.stop - start
-            x, weights = self.x[part], self.weights[part]
-            y = None if self.y is None else self.y[part]
-            if count < length:
-                missing = length - count
-                x, weights = np.pad(x, ((0, missing), (0, 0)), mode="edge"), np.pad(weights, (0, missing))
-                y = None if y is None else np.pad(y, (0, missing), mode="edge")
-            yield Block(Rows(x, y), weights, count)
+            y, trust = (None if a is None else a[part] for a in (self.y, self.trust))
+            yield padded_block(Rows(self.x[part], y), self.weights[part], trust, start, length)
 
     def take(self, ids: np.ndarray) -> Rows:
         """Return rows by their numbers."""
@@ -64,10 +77,35 @@ class ArraySource(Source):
         """Return how much rows count, by their numbers."""
         return self.weights[ids]
 
+    def identity(self) -> Any:
+        """Return sums of all bytes, which tell rows from others."""
+        given = (self.x, self.y, self.base)
+        return [None if a is None else [list(a.shape), zlib.crc32(np.ascontiguousarray(a).data)] for a in given]
+
+    def keep(self, parts_from: Callable[[int], Iterable[np.ndarray]], arguments: tuple) -> Float[np.ndarray, " rows"]:
+        """Return numbers that come block by block as one array."""
+        if self.journal is None:
+            return np.concatenate([np.asarray(part, np.float32) for part in parts_from(0)])
+        return self.journal.numbers(arguments, self.row_count, self.block_rows).filled(parts_from).whole()
+
     @cached_property
     def on_device(self) -> Rows:
         """All rows as device arrays, for the constructions that draw minibatches at every step."""
         return Rows(jnp.asarray(self.x), None if self.y is None else jnp.asarray(self.y))
+
+
+def padded_block(rows: Rows, weights: np.ndarray, trust: np.ndarray | None, start: int, length: int) -> Block:
+    """Return a block of consecutive rows, padded to the common length by copies of its last row that count nothing."""
+    count = len(weights)
+    missing = length - count
+    if missing:
+        x, y = rows
+        rows = Rows(
+            np.pad(x, ((0, missing), (0, 0)), mode="edge"), None if y is None else np.pad(y, (0, missing), mode="edge")
+        )
+        weights = np.pad(weights, (0, missing))
+        trust = None if trust is None else np.pad(trust, (0, missing))
+    return Block(rows, weights, trust, start, count)
 
 
 def padded_length(count: int) -> int:

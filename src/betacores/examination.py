@@ -1,0 +1,183 @@
+"""The first look at a table that stays where it is: one pass that checks every cell and brings a sample of rows along.
+
+What `inputs` finds of a table in memory is found here block by block: numbers that are not finite, columns that are
+constant, the labels or the kind of the response, and what model that speaks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from betacores.inputs import LARGEST_CELL, Problem, bound_model, chosen_model, told_of_large_cells
+from betacores.models import Model
+from betacores.pilot import SAMPLE_ROWS
+from betacores.responses import MOST_LABELS, check_numbers, several_labels, two_labels
+from betacores.sampling import sample_rows
+from betacores.sources.files import FileSource
+from betacores.sources.pool import Pool
+from betacores.sources.reader import Raw, Reader, ahead, as_numpy
+
+if TYPE_CHECKING:
+    import jax
+
+
+class Findings(NamedTuple):
+    """What the pass found of all rows.
+
+    ``values`` are the response's different values, in order; None if there are many. ``words`` says whether they are
+    words, None without a response. ``low`` and ``high`` are the extremes of the columns, ``beyond`` the number of cells
+    that are too large.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    values: np.ndarray | None
+    words: bool | None
+    beyond: int
+
+
+class Settled(NamedTuple):
+    """The model for the table, the labels of its response if it is one of labels, and what to say."""
+
+    model: Model
+    labels: np.ndarray | None
+    notes: tuple[str, ...]
+
+
+def settle(columns: list[str], found: Findings, model: str | Model) -> Settled:
+    """Choose the model if that was left open, and check that it fits the table."""
+    responds = found.words is not None
+    many = MOST_LABELS + 1
+    chosen, note = chosen_model(model, (many if found.values is None else len(found.values)) if responds else None)
+    labels = None
+    if responds and chosen.response in ("binary", "classes"):
+        values = np.arange(many) if found.values is None else found.values
+        labels = two_labels(values) if chosen.response == "binary" else several_labels(values)
+    if found.words and labels is None:
+        said = "words" if found.values is None else repr(found.values[0].item())
+        raise ValueError(f"y: expected numbers, got {said}; choose model='logistic' or 'softmax' for labels.")
+    constant = np.flatnonzero(found.low == found.high)
+    if constant.size:
+        listed = ", ".join(f"{columns[j]!r} (always {found.low[j]:g})" for j in constant[:5])
+        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
+        raise ValueError(f"data: constant columns say nothing about rows; leave out {listed}{more}.")
+    bound = bound_model(chosen, columns, labels, has_response=responds)
+    return Settled(bound, labels, (*([note] if note else []), *told_of_large_cells(found.beyond)))
+
+
+def wanted_response(model: str | Model) -> str:
+    """Return the kind of response that was asked for; nothing if that was left open."""
+    return "" if model == "auto" else chosen_model(model, None)[0].response
+
+
+def check_size(rows: int, columns: list[str]) -> None:
+    """Complain if there is next to nothing."""
+    if rows < 2 or not columns:
+        raise ValueError(
+            f"data: expected at least two rows and one column, got {rows} rows and {len(columns)} columns."
+        )
+
+
+def examined(
+    reader: Reader, model: str | Model, key: jax.Array, seen: Callable[[int, int], None] | None = None
+) -> Problem:
+    """Return the problem of a table on disk, after a pass that checks every cell.
+
+    Parameters
+    ----------
+    reader
+        Reads the table.
+    model
+        The model, its name, or ``"auto"``.
+    key
+        Decides which rows the sample is of.
+    seen
+        Called with the number of rows seen, and of all rows.
+    """
+    check_size(reader.row_count, reader.columns)
+    ids = sample_rows(key, reader.row_count, SAMPLE_ROWS)
+    found, sample = _pass(reader, ids, wanted_response(model), seen)
+    settled = settle(reader.columns, found, model)
+    source = FileSource(reader, Encoding(settled.labels))
+    source.known = Pool(ids, source.encoded(sample), np.ones(len(ids), np.float32))
+    return Problem(settled.model, source, None, None, settled.labels, settled.notes)
+
+
+class Encoding:
+    """Makes numbers of responses: two labels become −1 and +1, more become their places."""
+
+    def __init__(self, labels: np.ndarray | None):
+        self.labels = labels
+
+    def __call__(self, column: Any) -> np.ndarray:
+        """Return the numbers of a column."""
+        if self.labels is None:
+            return np.clip(column, -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+        if isinstance(column, np.ndarray):
+            places = np.searchsorted(self.labels, column)
+        else:
+            import pyarrow as pa
+            import pyarrow.compute as pc
+
+            places = pc.index_in(column, value_set=pa.array(self.labels.tolist(), column.type)).to_numpy()
+        return (2 * places - 1 if len(self.labels) == 2 else places).astype(np.float32)
+
+
+def _pass(
+    reader: Reader, ids: np.ndarray, response: str, seen: Callable[[int, int], None] | None
+) -> tuple[Findings, Raw]:
+    low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
+    xs, ys, beyond = [], [], 0
+    values: set | None = set()
+    for raw in ahead(reader.blocks(double=True)):
+        below, above = raw.x.min(0), raw.x.max(0)
+        if not (np.isfinite(below).all() and np.isfinite(above).all()):
+            raise _not_finite(reader, raw)
+        low, high = np.minimum(low, below), np.maximum(high, above)
+        if max(-below.min(), above.max()) > LARGEST_CELL:
+            beyond += int((np.abs(raw.x) > LARGEST_CELL).sum())
+        here = ids[slice(*np.searchsorted(ids, [raw.start, raw.start + len(raw.x)]))] - raw.start
+        xs.append(raw.x[here])
+        if raw.y is not None:
+            _check_response(reader, raw, response)
+            if values is not None:
+                values.update(
+                    np.unique(raw.y).tolist() if isinstance(raw.y, np.ndarray) else raw.y.unique().to_pylist()
+                )
+                values = values if len(values) <= MOST_LABELS else None
+            ys.append(as_numpy(raw.y.take(here)))
+        if seen is not None:
+            seen(raw.start + len(raw.x), reader.row_count)
+    y = np.concatenate(ys) if ys else None
+    kept = (
+        None
+        if values is None or y is None
+        else np.array(sorted(values), None if reader.response == "words" else y.dtype)
+    )
+    words = None if reader.response is None else reader.response == "words"
+    return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0)
+
+
+def _check_response(reader: Reader, raw: Raw, response: str) -> None:
+    column = raw.y
+    if isinstance(column, np.ndarray):
+        wrong = ~np.isfinite(column) if column.dtype.kind == "f" else np.zeros(len(column), bool)
+    else:
+        wrong = np.asarray(column.is_null()) if column.null_count else np.zeros(len(column), bool)
+    if wrong.any():
+        row = int(wrong.argmax())
+        said = f"is {column[row]}" if isinstance(column, np.ndarray) else "is missing"
+        raise ValueError(f"y: {reader.where(raw.start + row)} {said}; drop or fill it, or leave it out with filter=.")
+    if isinstance(column, np.ndarray):
+        check_numbers(column, response, lambda row: reader.where(raw.start + row))
+
+
+def _not_finite(reader: Reader, raw: Raw) -> ValueError:
+    row, column = np.argwhere(~np.isfinite(raw.x))[0]
+    return ValueError(
+        f"data: {reader.where(raw.start + int(row))}, column {reader.columns[column]!r} is {raw.x[row, column]}; drop "
+        "or fill such cells, or leave those rows out with filter=."
+    )

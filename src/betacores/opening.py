@@ -1,0 +1,60 @@
+"""Tables that stay where they are: paths, memory maps, Dask collections. Which kind it is, and who reads it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from betacores.sources.reader import Reader
+
+
+def stays(data: Any) -> bool:
+    """Return whether data is not a table itself but says where one is."""
+    if isinstance(data, (str, os.PathLike, np.memmap)):
+        return True
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(one, (str, os.PathLike)) for one in data)
+    return is_dask(data)
+
+
+def is_dask(data: Any) -> bool:
+    """Return whether data is a Dask DataFrame or Array, without importing Dask."""
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(data, "dask")
+
+
+def opened(data: Any, y: Any, target: str | None, columns: Any, filter: Any) -> Reader:
+    """Return who reads a table on disk.
+
+    Parameters
+    ----------
+    data
+        A path, several, or a memory map.
+    y
+        The response, if it is no column of the table.
+    target, columns, filter
+        For Parquet: the column of the response, the covariates, and which rows are meant.
+    """
+    if isinstance(data, np.memmap) or (not isinstance(data, (list, tuple)) and _ending(data) == ".npy"):
+        for name, value in (("target", target), ("columns", columns), ("filter", filter)):
+            if value is not None:
+                raise ValueError(f"{name}: an array has no names; pass y, an array or its path.")
+        from betacores.sources.npy import NpyReader
+
+        return NpyReader(data, y)
+    if y is not None:
+        raise ValueError("y: for files name the column of the response, target='...'.")
+    if not isinstance(data, (list, tuple)) and _ending(data) in (".csv", ".tsv", ".gz", ".feather", ".arrow", ".ipc"):
+        raise ValueError(
+            f"data: {os.fspath(data)} is read by the command line, betacores summarize; here pass the table, or a "
+            "Parquet file."
+        )
+    from betacores.sources.parquet import ParquetReader
+
+    return ParquetReader(data, columns=columns, target=target, filter=filter)
+
+
+def _ending(data: Any) -> str:
+    return os.path.splitext(os.fspath(data))[1].lower()

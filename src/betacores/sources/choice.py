@@ -1,0 +1,192 @@
+"""Rows picked out of all in one pass: those of greatest priority, and those asked for by number.
+
+Every block gives its own best rows, and of two sets of best rows the better are kept, so that the pass is a fold like
+any other and holds no more rows than are wanted. Equal priorities are settled by row numbers: what is picked does not
+depend on how the rows were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from betacores.models.base import Rows
+from betacores.sources.base import Block, Source, fold
+from betacores.sources.pool import Pool
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int, UInt32
+
+NEVER = -np.inf
+
+
+class Choice(NamedTuple):
+    """What a pass picked: a pool for every priority, the rows asked for, and sums over all rows."""
+
+    best: list[Pool]
+    asked: Pool
+    sums: Float[np.ndarray, " k"]
+
+
+def choose(
+    source: Source,
+    look: Callable[..., tuple[Any, Any]],
+    counts: tuple[int, ...],
+    asked: Int[np.ndarray, " a"],
+    *arguments: Any,
+) -> Choice:
+    """Return the rows of greatest priority, as many as wanted of each kind, and rows asked for by number.
+
+    Parameters
+    ----------
+    source
+        The rows.
+    look
+        `look(rows, weights, trust, start, length, *arguments)` returns priorities, one array a kind, −∞ for rows that
+        are never to be picked, and an array of sums over the block.
+    counts
+        How many rows of each kind are wanted.
+    asked
+        Numbers of further rows, in order.
+    """
+    everything = fold(source, _best_of_block, (look, counts, asked, *arguments), _Better(counts), _settled)
+    *kept, sums = everything
+    pools = [_pool(_cut(kept[5 * k : 5 * k + 5], most)) for k, most in enumerate((*counts, len(asked)))]
+    return Choice(pools[:-1], pools[-1], sums)
+
+
+def _best_of_block(
+    block: Block, look: Callable[..., Any], counts: tuple[int, ...], asked: np.ndarray, *arguments: Any
+) -> tuple:
+    priorities, sums = look(
+        block.rows, block.weights, block.trust, two_words(block.start), np.int32(block.length), *arguments
+    )
+    on_host = isinstance(block.rows.x, np.ndarray)
+    kept: list[Any] = []
+    for count, priority in zip(counts, priorities, strict=True):
+        largest = _largest if on_host else _largest_on_device
+        kept += _rows_at(block, *largest(priority, block.length, count))
+    first, last = np.searchsorted(asked, [block.start, block.start + block.length])
+    places = asked[first:last] - block.start
+    kept += _rows_at(block, places, np.zeros(len(places), np.float32))
+    return (*kept, np.asarray(sums, np.float64))
+
+
+def _largest(priority: Any, length: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the largest of a block's priorities are, and their values."""
+    values = np.asarray(priority)[:length]
+    places = np.flatnonzero(values > NEVER)
+    if len(places) > count:
+        edge = np.partition(values[places], -count)[-count]
+        # All that tie at the edge: row numbers settle it, when all are put together.
+        places = places[values[places] >= edge]
+    return places, values[places]
+
+
+def _largest_on_device(priority: Any, length: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    values, places = (np.asarray(a) for a in _top(priority, min(count, len(priority))))
+    real = (values > NEVER) & (places < length)
+    return places[real], values[real]
+
+
+@partial(jax.jit, static_argnames="count")
+def _top(priority: Float[Array, " n"], count: int) -> tuple[Float[Array, " count"], Int[Array, " count"]]:
+    """Return the largest numbers and where they are."""
+    together = 64
+    groups = len(priority) // together
+    if groups < 2 * count or len(priority) % together:
+        return jax.lax.top_k(priority, count)
+    # They are in the groups with the largest maxima: two short sorts in place of a long one.
+    table = priority.reshape(groups, together)
+    _, best = jax.lax.top_k(table.max(1), count)
+    best = jnp.sort(best)
+    values, places = jax.lax.top_k(table[best].ravel(), count)
+    return values, best[places // together] * together + places % together
+
+
+def _rows_at(block: Block, places: np.ndarray, priority: np.ndarray) -> list[np.ndarray]:
+    x, y, weights = _at((*block.rows, block.weights), places)
+    response = np.zeros((len(places), 0), np.float32) if y is None else y[:, None]
+    return [block.start + places.astype(np.int64), priority, x, response, weights]
+
+
+def _at(arrays: tuple, places: np.ndarray) -> Any:
+    if isinstance(arrays[0], np.ndarray):
+        return [None if array is None else array[places] for array in arrays]
+    # On a device every number of places is a program of its own; few numbers, few programs.
+    padded = np.zeros(max(1024, 1 << (len(places) - 1).bit_length()) if len(places) else 1024, np.int32)
+    padded[: len(places)] = places
+    return jax.tree.map(lambda array: np.asarray(array)[: len(places)], _gathered(arrays, padded))
+
+
+@jax.jit
+def _gathered(arrays: tuple, places: Int[Array, " n"]) -> tuple:
+    return jax.tree.map(lambda array: array[places], arrays)
+
+
+class _Better:
+    """Puts two sets of picked rows together."""
+
+    def __init__(self, counts: tuple[int, ...]):
+        self.counts = counts
+
+    def __call__(self, one: tuple, other: tuple) -> tuple:
+        kept: list[Any] = []
+        for kind, k in enumerate(range(0, len(one) - 1, 5)):
+            both = [np.concatenate([a, b]) for a, b in zip(one[k : k + 5], other[k : k + 5], strict=True)]
+            if kind < len(self.counts):
+                both = _cut(both, self.counts[kind])
+            kept += both
+        return (*kept, one[-1] + other[-1])
+
+
+def _cut(kept: list[np.ndarray], count: int) -> list[np.ndarray]:
+    ids, priority = kept[:2]
+    if len(ids) <= count:
+        return kept
+    order = np.lexsort((ids, -priority))[:count]
+    return [part[np.sort(order)] for part in kept]
+
+
+def _settled(result: tuple) -> tuple:
+    return result
+
+
+def _pool(kept: tuple | list) -> Pool:
+    ids, _, x, y, weights = kept
+    order = np.argsort(ids)
+    return Pool(ids[order], Rows(x[order], y[order, 0] if y.shape[1] else None), weights[order])
+
+
+def uniforms(words: UInt32[Array, "2"], start: UInt32[Array, "2"], count: int) -> Float[Array, " n"]:
+    """Return a random number in (0, 1] for each of consecutive rows, by key and row number alone; fine near 0.
+
+    Parameters
+    ----------
+    words
+        The key: two random words.
+    start
+        Number of the first row, as `two_words` writes it.
+    count
+        Number of rows.
+    """
+    number = start[0] + jnp.arange(count, dtype=jnp.uint32)
+    coarse, fine = (_mixed(_mixed(number ^ word) + _mixed(start[1] ^ ~word)) for word in words)
+    # The second word is what 32 bits leave of a billion rows' smallest numbers.
+    return (coarse.astype(jnp.float32) + (fine.astype(jnp.float32) + 1) * np.float32(2**-32)) * np.float32(2**-32)
+
+
+def two_words(number: int) -> UInt32[np.ndarray, "2"]:
+    """Return a row number as its lower and upper 32 bits."""
+    return np.array([number & 0xFFFFFFFF, number >> 32], np.uint32)
+
+
+def _mixed(x: Any) -> Any:
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)

@@ -1,0 +1,262 @@
+"""Parquet: one file, several, or a folder of them, with partition columns, some columns and some rows of it.
+
+Row groups whose statistics rule the filter out are not read, nor are columns that nobody asked for. What is held is one
+batch of one row group, whatever the sizes of files and row groups are.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from betacores.sources.base import BLOCK_ROWS
+from betacores.sources.reader import Cutter, Raw, Reader
+
+BATCH_ROWS = BLOCK_ROWS
+ENDINGS = (".parquet", ".pq")
+
+
+class Piece(NamedTuple):
+    """Row groups of one file that are to be read, the values of its partition columns, and where its rows begin."""
+
+    path: str
+    row_groups: list[int]
+    values: dict[str, Any]
+    start: int
+    rows: int
+
+
+class ParquetReader(Reader):
+    """Rows of Parquet files.
+
+    Parameters
+    ----------
+    paths
+        A file, a folder, a pattern, or a list of files.
+    columns
+        The covariates; by default all columns but the response and partition columns.
+    target
+        The response; None if there is none.
+    filter
+        Which rows are meant, an expression of `pyarrow.dataset`; by default all.
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        target: str | None = None,
+        filter: Any = None,
+    ):
+        self.files, root = found_files(paths)
+        self._stamps = {path: _stamp(path) for path in self.files}
+        self.schema = _common_schema(self.files)
+        self._dataset = ds.dataset(
+            self.files, format="parquet", partitioning=ds.partitioning(flavor="hive"), partition_base_dir=root
+        )
+        partitions = [name for name in self._dataset.schema.names if name not in self.schema.names]
+        self.schema = self._dataset.schema
+        named = [*(columns or ()), *([] if target is None else [target])]
+        for name in named:
+            if name not in self.schema.names:
+                what = "target" if name == target else "columns"
+                raise ValueError(f"{what}: the files have no column {name!r}; they have {_listed(self.schema.names)}.")
+        self.target = target
+        self.columns = [
+            name for name in columns or self.schema.names if name != target and (columns or name not in partitions)
+        ]
+        for name in self.columns:
+            _check_numeric(name, self.schema.field(name).type)
+        if target is not None:
+            self.response = "numbers" if is_number(self.schema.field(target).type) else "words"
+        self._filter = filter
+        self._pieces = self._found_pieces()
+        self.row_count = sum(piece.rows for piece in self._pieces)
+
+    def _found_pieces(self) -> list[Piece]:
+        pieces, start = [], 0
+        for fragment in self._dataset.get_fragments(filter=self._filter):
+            if self._filter is None:
+                groups, rows = list(range(fragment.metadata.num_row_groups)), fragment.metadata.num_rows
+            else:
+                parts = fragment.split_by_row_group(filter=self._filter, schema=self._dataset.schema)
+                groups = [part.row_groups[0].id for part in parts]
+                rows = fragment.count_rows(filter=self._filter)
+            values = ds.get_partition_keys(fragment.partition_expression)
+            if rows:
+                pieces.append(Piece(fragment.path, groups, values, start, rows))
+                start += rows
+        return pieces
+
+    def blocks(self, first: int = 0, *, double: bool = False) -> Iterator[Raw]:
+        """Yield all rows in canonical blocks."""
+        self.check_unchanged()
+        skipped = first * BLOCK_ROWS
+        names = self.columns if self.target is None else [*self.columns, self.target]
+        cutter = Cutter(len(self.columns), first, double, np.concatenate if self.response == "numbers" else _chunked)
+        for piece in self._pieces:
+            if piece.start + piece.rows <= skipped:
+                continue
+            leave = max(skipped - piece.start, 0)
+            for batch in self._batches(piece, names):
+                if leave >= batch.num_rows:
+                    leave -= batch.num_rows
+                    continue
+                batch, leave = batch.slice(leave), 0
+                columns = [_numbers(batch.column(name)) for name in self.columns]
+                y = None if self.target is None else batch.column(self.target)
+                if y is not None and self.response == "numbers":
+                    y = _numbers(y)
+                yield from cutter.add(columns, y, batch.num_rows)
+        yield from cutter.rest()
+
+    def _batches(self, piece: Piece, names: list[str]) -> Iterator[pa.RecordBatch]:
+        also = [] if self._filter is None else list(self.schema.names)
+        stored = [name for name in dict.fromkeys([*names, *also]) if name not in piece.values]
+        seen = 0
+        try:
+            with pq.ParquetFile(piece.path, pre_buffer=False, buffer_size=1 << 20) as file:
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=piece.row_groups, columns=stored):
+                    for name, value in piece.values.items():
+                        kind = self.schema.field(name).type
+                        batch = batch.append_column(name, pa.repeat(pa.scalar(value, kind), batch.num_rows))
+                    if self._filter is not None:
+                        table = pa.Table.from_batches([batch]).filter(self._filter).combine_chunks()
+                        seen += table.num_rows
+                        yield from table.to_batches()
+                    else:
+                        seen += batch.num_rows
+                        yield batch
+        except (OSError, pa.ArrowException) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            gone = "is gone" if not os.path.exists(piece.path) else f"cannot be read any further ({reason})"
+            raise OSError(f"data: {piece.path} {gone}; it was whole when the run began. Run again.") from error
+        if seen != piece.rows:
+            raise OSError(f"data: {piece.path} has {seen} rows and had {piece.rows} when the run began; run again.")
+
+    def where(self, row: int) -> str:
+        """Say which file a row is in, and which of its rows it is."""
+        piece = next(piece for piece in reversed(self._pieces) if piece.start <= row)
+        among = "" if self._filter is None else " of those that pass the filter"
+        return f"{piece.path}, row {row - piece.start}{among}"
+
+    def identity(self) -> Any:
+        """Return paths, sizes and times of the files, and what is read of them."""
+        return {
+            "files": [[path, *self._stamps[path]] for path in self.files],
+            "columns": self.columns,
+            "target": self.target,
+            "filter": None if self._filter is None else str(self._filter),
+        }
+
+    def check_unchanged(self) -> None:
+        """Complain if a file is gone or is not what it was."""
+        for path, stamp in self._stamps.items():
+            if not os.path.exists(path):
+                raise FileNotFoundError(f"data: {path} is gone; it was there when the run began.")
+            if _stamp(path) != stamp:
+                raise OSError(f"data: {path} has changed since the run began; run again when it is at rest.")
+
+    def table(self) -> pa.Table:
+        """Return everything that was asked for, in memory."""
+        names = [*self.columns, *([] if self.target is None else [self.target])]
+        return self._dataset.to_table(columns=names, filter=self._filter)
+
+
+def found_files(paths: Any) -> tuple[list[str], str | None]:
+    """Return the files that a path, a pattern or a list means, in order, and the folder that partitions count from."""
+    if isinstance(paths, (list, tuple)):
+        listed = [name for one in paths for name in found_files(one)[0]]
+        return listed, None
+    path = os.fspath(paths)
+    if os.path.isdir(path):
+        listed = sorted(str(p) for ending in ENDINGS for p in Path(path).rglob(f"*{ending}") if _visible(p, path))
+        if not listed:
+            raise FileNotFoundError(f"data: the folder {path} holds no Parquet file ({' or '.join(ENDINGS)}).")
+        return listed, path
+    if os.path.exists(path):
+        return [path], None
+    listed = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+    if not listed:
+        raise FileNotFoundError(f"data: there is no file {path}.")
+    fixed = path[: min(path.find(letter) for letter in "*?[" if letter in path)]
+    return listed, os.path.dirname(fixed) or None
+
+
+def _visible(place: Path, root: str) -> bool:
+    return not any(part.startswith((".", "_")) for part in place.relative_to(root).parts)
+
+
+def _stamp(path: str) -> list[int]:
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _common_schema(files: list[str]) -> pa.Schema:
+    """Return the schema of all files, or say which one has another."""
+    first: pa.Schema | None = None
+    for path in files:
+        if os.path.getsize(path) == 0:
+            raise ValueError(f"data: {path} is empty (0 bytes); remove it, or write it again.")
+        try:
+            schema = pq.read_schema(path).remove_metadata()
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(f"data: {path} is no whole Parquet file ({reason}); write or fetch it again.") from error
+        if first is None:
+            first = schema
+        if schema.names != first.names:
+            odd = sorted({*schema.names} ^ {*first.names}) or ["the order"]
+            raise ValueError(
+                f"data: {path} has other columns than {files[0]} ({_listed(odd)}); all files must have the same."
+            )
+        for mine, theirs in zip(schema, first, strict=True):
+            if mine.type != theirs.type:
+                raise ValueError(
+                    f"data: the column {mine.name!r} is {mine.type} in {path} and {theirs.type} in {files[0]}; write "
+                    "them with the same types."
+                )
+    assert first is not None  # there is at least one file
+    return first
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether a type is one of numbers, or of truth."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _chunked(parts: list[pa.Array]) -> pa.ChunkedArray:
+    plain = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
+    return pa.chunked_array(plain)
+
+
+def _check_numeric(name: str, kind: pa.DataType) -> None:
+    if not is_number(kind):
+        raise ValueError(
+            f"data: column {name!r} is not numeric (it holds {kind}); leave it out with columns=[...], or encode it as "
+            "numbers before."
+        )
+
+
+def _numbers(column: pa.Array) -> np.ndarray:
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    # Where there are nulls, whole numbers come as floating ones with NaN.
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(map(repr, names[:10])) + more
