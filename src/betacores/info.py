@@ -33,6 +33,13 @@ class Info:
         How the mode was found: which start led there, whether the search converged, and rival modes.
     warnings
         What a person should know before trusting the result.
+    sites
+        For a coreset merged from others, a dictionary for each of them: ``name``, ``rows`` it stands for, rows
+        ``kept``, total ``weight``, ``trust``, ``distance`` from the others in standard deviations, how far ``chance``
+        can take it, ``contamination``, and the ``kl`` divergence it states; None for other coresets.
+    inherited_kl
+        For a merged coreset, the sum of the divergences that the sites state of themselves; None if one states
+        nothing. See `betacores.merging.joining`.
     """
 
     settings: dict[str, Any]
@@ -44,3 +51,5 @@ class Info:
     guard: dict[str, Any] | None = None
     pilot: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    sites: list[dict[str, Any]] | None = None
+    inherited_kl: float | None = None
