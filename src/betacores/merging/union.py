@@ -24,7 +24,7 @@ from betacores.models import Model, Rows
 from betacores.pilot import Found, polished
 from betacores.posteriors.derivatives import likelihood_derivatives, prior_derivatives
 from betacores.posteriors.prior_units import in_prior_units
-from betacores.posteriors.weighted import padded, weighted_posterior
+from betacores.posteriors.weighted import PAD_ROWS, padded, weighted_posterior
 from betacores.quality import KLEstimate, kl_estimate
 from betacores.sources import ArraySource
 from betacores.target import target_of
@@ -108,8 +108,8 @@ def sparse_union(
 ) -> tuple[Path, KLEstimate | None]:
     """Return few rows with the posterior of all, and the estimated divergence of theirs from it."""
     counted = np.flatnonzero(union.weights > 0)
-    rows, weights = union._rows(counted), union.weights[counted]
-    source = ArraySource(rows.x, rows.y, None, weights)
+    weights = union.weights[counted]
+    source, eligible = _padded_source(union._rows(counted), weights)
     keys = jax.random.split(key, 4)
     found = polished(union.model, source, Found(union.mode(), "merged", ()), union.beta)
     if size is not None and len(counted) <= size:
@@ -124,6 +124,7 @@ def sparse_union(
             found=found,
             target=target_of(union.model, source, found, union.beta, keys[1]),
             settings=Settings(readout=union.readout, **settings),
+            eligible=eligible,
             progress=progress,
         )
     places, kept = path.at(len(path.weights))
@@ -131,6 +132,14 @@ def sparse_union(
     estimate = kl_estimate(union.model, fresh, source.take(places), kept, keys[3], read_beta=union.beta)
     known = estimate if np.isfinite(estimate).all() else None
     return path._replace(indices=counted[path.indices]), known
+
+
+def _padded_source(rows: Rows, weights: Float[np.ndarray, " n"]) -> tuple[ArraySource, np.ndarray]:
+    """Return rows and others that count nothing, and which are which: a length of its own would be compiled for."""
+    missing = -len(weights) % PAD_ROWS
+    x = np.pad(rows.x, ((0, missing), (0, 0)), mode="edge")
+    y = None if rows.y is None else np.pad(rows.y, (0, missing), mode="edge")
+    return ArraySource(x, y, None, np.pad(weights, (0, missing))), np.arange(len(x)) < len(weights)
 
 
 _derivatives = jax.jit(likelihood_derivatives)
