@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,31 +17,43 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-def scores_of(
-    coresets: Sequence[Coreset], trust: Float[np.ndarray, " sites"], keep: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return scores and covariate scores of all rows, site after site."""
-    guarded = any(coreset.covariate_scores is not None for coreset in coresets)
-    parts, covariates = [], []
-    for coreset, tau in zip(coresets, trust, strict=True):
-        scores = np.asarray(coreset.scores)
-        parts.append(scores if tau == 1 else (scores * tau).astype(scores.dtype))
-        if guarded:
-            own = coreset.covariate_scores
-            covariates.append(np.ones(len(scores), np.float32) if own is None else np.asarray(own))
-    scores, trusted = np.concatenate(parts), np.concatenate(covariates) if guarded else None
-    if keep:
-        return scores, trusted
-    # One number that looks like as many as there are rows, and takes the room of one.
-    mean = scores.dtype.type(1.0 - contamination(scores, trusted))
-    return np.broadcast_to(mean, scores.shape), None
+class Scored(NamedTuple):
+    """Scores and covariate scores of all rows, site after site, and the share of them that is not believed."""
+
+    scores: np.ndarray
+    covariates: np.ndarray | None
+    contamination: float
+
+
+def scores_of(coresets: Sequence[Coreset], trust: Float[np.ndarray, " sites"], keep: bool) -> Scored:
+    """Return the scores of all rows, or for each the mean over all if they are not to be kept."""
+    rows = np.array([coreset.row_count for coreset in coresets])
+    if not keep:
+        believed = [tau * (1.0 - coreset.contamination) for coreset, tau in zip(coresets, trust, strict=True)]
+        mean = float(np.average(believed, weights=rows))
+        # One number that looks like as many as there are rows, and takes the room of one.
+        return Scored(np.broadcast_to(np.float32(mean), (int(rows.sum()),)), None, 1.0 - mean)
+    scores = np.concatenate(
+        [
+            np.asarray(coreset.scores) * np.asarray(tau, np.asarray(coreset.scores).dtype)
+            for coreset, tau in zip(coresets, trust, strict=True)
+        ]
+    )
+    covariates = None
+    if any(coreset.covariate_scores is not None for coreset in coresets):
+        covariates = np.concatenate(
+            [
+                np.ones(count, np.float32) if coreset.covariate_scores is None else np.asarray(coreset.covariate_scores)
+                for coreset, count in zip(coresets, rows, strict=True)
+            ]
+        )
+    return Scored(scores, covariates, contamination(scores, covariates))
 
 
 def assembled(
     coresets: Sequence[Coreset],
     path: Path,
-    scores: np.ndarray,
-    covariates: np.ndarray | None,
+    scored: Scored,
     **what: Any,
 ) -> Coreset:
     """Return the coreset of a path over the rows of all sites."""
@@ -59,9 +71,9 @@ def assembled(
         weights=path.weights[-1],
         X=x,
         y=y,
-        scores=scores,
-        covariate_scores=covariates,
-        contamination=contamination(scores, covariates),
+        scores=scored.scores,
+        covariate_scores=scored.covariates,
+        contamination=scored.contamination,
         method="merge",
         columns=list(first.columns),
         labels=first.labels,

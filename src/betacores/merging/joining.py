@@ -117,7 +117,12 @@ def merge(
         return given[0]
     if not any(len(coreset) for coreset in given):
         raise ValueError("coresets: none of them holds a row, so that there is nothing to merge; read their warnings.")
-    asked = {"size": size, "spread": spread, "seed": seed, **settings}
+    asked = {
+        "size": size,
+        "spread": 0.0 if spread == "auto" and fixed is not None else spread,
+        "seed": seed,
+        **settings,
+    }
     return merged(given, called, common, asked, fixed=fixed, keep_scores=keep_scores, progress=progress)
 
 
@@ -177,11 +182,12 @@ def merged(
     info.inherited_kl = _inherited(coresets, tau)
     say(info, names, judged, tau, weights, advice)
     info.warnings.extend(path.warnings)
-    scores, covariates = scores_of(coresets, tau, keep_scores)
+    scored = scores_of(coresets, tau, keep_scores)
     beta = common.beta if common.readout == "beta" else _middle([c.beta for c in coresets], weights * tau)
     betas = [c.info.settings.get("score_beta") or c.beta for c in coresets]
     info.settings |= {
         **asked,
+        "spread": asked["spread"] if judged is None else judged.spread,
         "model": model.name,
         "beta": beta,
         "score_beta": _middle(betas, weights * tau),
@@ -190,8 +196,6 @@ def merged(
         "sites": len(coresets),
         "summaries": common_settings([how_made(coreset) for coreset in coresets]),
     }
-    if judged is not None:
-        info.settings["spread"] = judged.spread
     if isinstance(model, LinearRegression) and (factors != 1).any():
         info.notes.append(f"noise: {model.noise:.3g}, pooled from the sites'; their weights were made to fit it")
     info.notes.append(f"size: {len(path.at(len(path.weights))[0])} of the {len(union.weights)} rows of the sites")
@@ -202,7 +206,7 @@ def merged(
     }
     if info.warnings:
         warnings.warn(" ".join(info.warnings), stacklevel=stacklevel)
-    return assembled(coresets, path, scores, covariates, model=model, beta=beta, info=info)
+    return assembled(coresets, path, scored, model=model, beta=beta, info=info)
 
 
 def _given_trust(trust: Trusting, names: Sequence[str]) -> Float[np.ndarray, " sites"] | None:
@@ -240,14 +244,14 @@ def _judged(
     speaking = np.flatnonzero([len(coreset) > 0 for coreset in coresets])
     known = [coresets[int(place)].info for place in speaking]
     # What earlier merges have learnt of how far honest sites differ.
-    learnt = [info.settings.get("spread", 0.0) if info.settings.get("method") == "merge" else 0.0 for info in known]
+    learnt = [info.settings["spread"] for info in known if info.sites is not None]
     jury = Jury(
         weights=weights[speaking],
         votes=(weights if standing is None else weights * standing)[speaking],
         slack=np.sqrt(2 * np.array([_stated(info) or 0.0 for info in known])),
         ridge=union.ridge(),
         spread=None if isinstance(spread, str) else float(spread),
-        least_spread=max(float(value) for value in learnt),
+        least_spread=max(learnt, default=0.0),
         majority=MAJORITY if len(speaking) > 2 else TWO_SITES if standing is None else 0.5,
     )
     compact = union._replace(site=np.searchsorted(speaking, union.site))

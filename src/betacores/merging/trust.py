@@ -38,6 +38,7 @@ LEAST_TRUST = 0.01
 MOST_STARTS, MOST_TURNS, MOST_ROUNDS = 16, 40, 3
 # The prior is no witness: what holds directions that nobody knows is so much weaker.
 RIDGE = 1e-3
+ROUNDING = 1e-10
 # Of a direction in which the others know a billion times as much, a site says nothing.
 KNOWN = 1e-9
 
@@ -95,10 +96,9 @@ def judge(jury: Jury, look: Callable[[np.ndarray | None], Bowls]) -> Judgement:
         Given trust, returns the sites' log-likelihoods near the mode of those trusted; given None, near their own.
     """
     count = len(jury.weights)
-    everyone = np.ones(count)
-    bowls = look(None)
     if count < 2:
-        return Judgement(everyone, np.zeros(count), np.zeros(count), jury.spread or jury.least_spread, True)
+        return Judgement(np.ones(count), np.zeros(count), np.zeros(count), jury.spread or jury.least_spread, True)
+    bowls = look(None)
     trust, spread, agreed = _consensus(jury, bowls)
     for _ in range(MOST_ROUNDS):
         # Near the consensus the curvature of an honest site is what its rows tell, however odd its own mode.
@@ -122,7 +122,9 @@ class Distances(NamedTuple):
     def of(cls, jury: Jury, bowls: Bowls, trust: Float[np.ndarray, " sites"]) -> Distances:
         """Return what every site says where the others, by their trust, agree."""
         counted = trust * ~np.eye(len(trust), dtype=bool)
-        precision = np.einsum("rs,spq->rpq", counted, bowls.precision) + np.diag(jury.ridge)
+        precision = np.einsum("rs,spq->rpq", counted, bowls.precision)
+        own = np.diagonal(precision, axis1=1, axis2=2)
+        precision = precision + np.maximum(jury.ridge, ROUNDING * own)[:, None] * np.eye(own.shape[1])
         away = np.linalg.solve(precision, (counted @ bowls.gradient)[..., None])[..., 0]
         gradient = bowls.gradient - np.einsum("spq,sq->sp", bowls.precision, away)
         factor = np.linalg.cholesky(precision)

@@ -66,9 +66,10 @@ class Union(NamedTuple):
             at = self.mode(place) if trust is None else origin
             held, held_weights = padded(rows, weights)
             found = _derivatives(self.model, at, held, held_weights, as_beta(self.beta))
-            values, vectors = np.linalg.eigh(-np.asarray(found.hessian, np.float64))
-            precision = (vectors * np.maximum(values, 0.0)) @ vectors.T
-            gradients.append(np.asarray(found.gradient, np.float64) - precision @ (origin.astype(np.float64) - at))
+            # Cells beyond single precision say nothing.
+            gradient, hessian = (np.nan_to_num(np.asarray(part, np.float64), posinf=0, neginf=0) for part in found[1:])
+            precision = _not_negative(-hessian)
+            gradients.append(gradient - precision @ (origin.astype(np.float64) - at))
             precisions.append(precision)
         return Bowls(np.array(gradients), np.array(precisions))
 
@@ -132,6 +133,13 @@ def sparse_union(
     estimate = kl_estimate(union.model, fresh, source.take(places), kept, keys[3], read_beta=union.beta)
     known = estimate if np.isfinite(estimate).all() else None
     return path._replace(indices=counted[path.indices]), known
+
+
+def _not_negative(precision: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
+    """Return a precision without directions bent the wrong way, in units where its diagonal is one."""
+    scale = np.sqrt(np.maximum(np.diagonal(precision), np.finfo(np.float64).tiny))
+    values, vectors = np.linalg.eigh(precision / scale / scale[:, None])
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T * scale * scale[:, None]
 
 
 def _padded_source(rows: Rows, weights: Float[np.ndarray, " n"]) -> tuple[ArraySource, np.ndarray]:
