@@ -196,6 +196,13 @@ def test_two_sites_that_contradict_each_other_are_both_kept_with_a_warning():
     assert merged.weights.sum() == pytest.approx(total, rel=0.02)
 
 
+def test_votes_are_rows_and_not_weights_which_depend_on_beta():
+    light = [replace(one, weights=0.2 * one.weights) for one in shards(0.15)[:3]]
+    merged, _ = quietly(bc.merge, [bad_shard(0.6), *light])
+    assert [site["trust"] for site in merged.info.sites] == [0, 1, 1, 1]
+    assert merged.info.sites[1]["believed"] == pytest.approx(0.85 * 312, rel=0.05)
+
+
 def test_trust_may_be_given():
     given = [shards(0.15)[0], bad_shard(0.6)]
     merged = bc.merge(given, trust=[1.0, 0.0])

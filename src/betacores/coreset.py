@@ -175,7 +175,8 @@ class Coreset:
         size
             The largest number of rows to keep; by default as was asked for before.
         spread, keep_scores, tolerance, progress
-            As of `betacores.merge`. With ``keep_scores=False`` a stream takes no more memory however long it is.
+            As of `betacores.merge`; the tolerance is that of the new rows' summary too. With ``keep_scores=False`` a
+            stream takes no more memory however long it is.
         **settings
             Other settings than before for the summary of the new rows.
         """

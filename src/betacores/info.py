@@ -34,9 +34,10 @@ class Info:
     warnings
         What a person should know before trusting the result.
     sites
-        For a coreset merged from others, a dictionary for each of them: ``name``, ``rows`` it stands for, rows
-        ``kept``, total ``weight``, ``trust``, ``distance`` from the others in standard deviations, how far ``chance``
-        can take it, ``contamination``, and the ``kl`` divergence it states; None for other coresets.
+        For a coreset merged from others, a dictionary for each of them: ``name``, ``rows`` it stands for, how many of
+        them are ``believed``, rows ``kept``, total ``weight``, ``trust``, ``distance`` from the others in standard
+        deviations, how far ``chance`` can take it, ``contamination``, and the ``kl`` divergence it states; None for
+        other coresets.
     inherited_kl
         For a merged coreset, the sum of the divergences that the sites state of themselves; None if one states
         nothing. See `betacores.merging.joining`.

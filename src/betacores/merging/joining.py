@@ -158,13 +158,14 @@ def merged(
     """
     info = Info(settings={"method": "merge"})
     weights = np.array([coreset.weights.sum() for coreset in coresets])
+    believed = np.array([believed_rows(coreset) for coreset in coresets])
     models = [coreset.model for coreset in coresets]
     started = time.perf_counter()
     with single_precision():
         judged, tau = None, fixed
         if tau is None:
             union = _union(coresets, common, *pooled_noise(common.model, models, weights))
-            judged = _judged(union, coresets, weights, standing, asked["spread"])
+            judged = _judged(union, coresets, believed, standing, asked["spread"])
             tau = judged.trust
         info.timings["trust"] = time.perf_counter() - started
         started = time.perf_counter()
@@ -176,11 +177,11 @@ def merged(
         path, info.kl_estimate = sparse_union(union, key, size, pursued, progress)
         info.timings["pursuit"] = time.perf_counter() - started
     info.sites = [
-        site_record(coreset, name, place, tau, judged)
+        site_record(coreset, name, place, tau, believed[place], judged)
         for place, (coreset, name) in enumerate(zip(coresets, names, strict=True))
     ]
     info.inherited_kl = _inherited(coresets, tau)
-    say(info, names, judged, tau, weights, advice)
+    say(info, coresets, names, judged, believed, advice)
     info.warnings.extend(path.warnings)
     scored = scores_of(coresets, tau, keep_scores)
     beta = common.beta if common.readout == "beta" else _middle([c.beta for c in coresets], weights * tau)
@@ -236,7 +237,7 @@ def _union(coresets: Sequence[Coreset], common: Common, model: Any, factors: np.
 def _judged(
     union: Union,
     coresets: Sequence[Coreset],
-    weights: Float[np.ndarray, " sites"],
+    believed: Float[np.ndarray, " sites"],
     standing: Float[np.ndarray, " sites"] | None,
     spread: float | str,
 ) -> Judgement:
@@ -246,8 +247,8 @@ def _judged(
     # What earlier merges have learnt of how far honest sites differ.
     learnt = [info.settings["spread"] for info in known if info.sites is not None]
     jury = Jury(
-        weights=weights[speaking],
-        votes=(weights if standing is None else weights * standing)[speaking],
+        rows=believed[speaking],
+        votes=(believed if standing is None else believed * standing)[speaking],
         slack=np.sqrt(2 * np.array([_stated(info) or 0.0 for info in known])),
         ridge=union.ridge(),
         spread=None if isinstance(spread, str) else float(spread),
@@ -259,6 +260,17 @@ def _judged(
     trust, distance, chance = np.ones(len(coresets)), np.zeros(len(coresets)), np.zeros(len(coresets))
     trust[speaking], distance[speaking], chance[speaking] = found.trust, found.distance, found.chance
     return found._replace(trust=trust, distance=distance, chance=chance)
+
+
+def believed_rows(coreset: Coreset) -> float:
+    """Return how many rows a coreset stands for, less the contamination.
+
+    The total weight would not do: the larger β, the less a row may weigh, and honest sites differ in that.
+    """
+    if coreset.info.sites is not None:
+        return max(sum(site["trust"] * site["believed"] for site in coreset.info.sites), 1e-6)
+    rows = coreset.info.settings.get("sample_weight", coreset.row_count)
+    return max(float(rows) * (1.0 - coreset.contamination), 1e-6)
 
 
 def _stated(info: Info) -> float | None:

@@ -25,7 +25,7 @@ from betacores.coreset import Coreset
 from betacores.divergence import as_beta, has_power_integral
 from betacores.front_door import summarize
 from betacores.info import Info
-from betacores.inputs import encode_rows, is_frame, named_response, read_table
+from betacores.inputs import encode_rows, is_frame, named_response, read_table, read_weights
 from betacores.merging.agreement import common_ground
 from betacores.merging.joining import DEFAULTS, merged
 from betacores.merging.made import how_made
@@ -74,7 +74,11 @@ def update(
     own = checked({} if tolerance is None else {"tolerance": tolerance}, DEFAULTS)
     updates, first_seed = int(asked.get("updates", 0)), check_seed(asked.get("first_seed", asked.get("seed", 0)))
     seed = (first_seed + updates + 1) % 2**32
-    day = _summary(coreset, data, y, target, {**made, "seed": seed, **settings})
+    how = {**made, "seed": seed}
+    if how.get("method", "pursuit") == "pursuit":
+        # What single days lack may all be of one kind, and adds up.
+        how["tolerance"] = min(how.get("tolerance", own["tolerance"]), own["tolerance"])
+    day = _summary(coreset, data, y, target, {**how, **settings})
     common = common_ground([coreset, day], [SO_FAR, NEW], None)
     result = merged(
         [coreset, day],
@@ -101,7 +105,7 @@ def _summary(present: Coreset, data: Any, y: Any, target: str | None, how: dict[
         raise ValueError(f"guard: the function {how['guard']!r} is not kept on disk; pass guard= again.")
     noise = how.pop("noise", None)
     if how.get("groups") is None and (odd := _too_much_alike(present, data, y)) is not None:
-        return _weighed(present, *odd)
+        return _weighed(present, *odd, how.get("sample_weight"))
     rows = len(data) if hasattr(data, "__len__") else None
     model = present.model
     if noise == "auto" and isinstance(model, LinearRegression):
@@ -164,7 +168,7 @@ def _too_much_alike(present: Coreset, data: Any, y: Any) -> tuple[np.ndarray, np
     return (table, response) if alike else None
 
 
-def _weighed(present: Coreset, x: np.ndarray, y: np.ndarray | None) -> Coreset:
+def _weighed(present: Coreset, x: np.ndarray, y: np.ndarray | None, sample_weight: Any = None) -> Coreset:
     """Return new rows as they are, weighed by their scores under what is known."""
     model: Model = present.model
     rows = encode_rows(x, y, present.labels)
@@ -177,6 +181,8 @@ def _weighed(present: Coreset, x: np.ndarray, y: np.ndarray | None) -> Coreset:
             scores = row_scores(model, ArraySource(rows.x, rows.y), theta, score_beta)
     kept = np.flatnonzero(scores >= SCREEN)
     weights = np.minimum(scores[kept], 1.0).astype(np.float64)
+    if (counts := read_weights(sample_weight, len(x))) is not None:
+        kept, weights = kept[counts[kept] > 0], (weights * counts[kept])[counts[kept] > 0]
     info = Info(
         settings={"method": "pursuit", "readout": present.readout, "beta": present.beta, "score_beta": score_beta},
         notes=["rows: taken as they are, since they are too much alike to be summarised by themselves"],

@@ -19,7 +19,12 @@ DOUBTED = 0.9
 
 
 def site_record(
-    coreset: Coreset, name: str, place: int, trust: Float[np.ndarray, " sites"], judged: Judgement | None
+    coreset: Coreset,
+    name: str,
+    place: int,
+    trust: Float[np.ndarray, " sites"],
+    believed: float,
+    judged: Judgement | None,
 ) -> dict[str, Any]:
     """Return what there is to know of a site, in plain values."""
     estimate = coreset.info.kl_estimate
@@ -27,6 +32,7 @@ def site_record(
         "name": name,
         "rows": coreset.row_count,
         "kept": len(coreset),
+        "believed": float(believed),
         "weight": float(coreset.weights.sum()),
         "trust": float(trust[place]),
         "distance": None if judged is None else float(judged.distance[place]),
@@ -37,17 +43,36 @@ def site_record(
 
 
 def say(
-    info: Info, names: Sequence[str], judged: Judgement | None, trust: np.ndarray, weights: np.ndarray, advice: str = ""
+    info: Info,
+    coresets: Sequence[Coreset],
+    names: Sequence[str],
+    judged: Judgement | None,
+    believed: Float[np.ndarray, " sites"],
+    advice: str = "",
 ) -> None:
-    """Tell a person what became of the sites."""
-    silent = [name for name, weight in zip(names, weights, strict=True) if weight == 0]
+    """Tell a person what became of the sites.
+
+    Parameters
+    ----------
+    info
+        Gets notes and warnings.
+    coresets, names, judged
+        The sites and their judgement, if they were judged.
+    believed
+        How many rows each stands for.
+    advice
+        What to add to the warning of sites that are set aside.
+    """
+    silent = [name for name, coreset in zip(names, coresets, strict=True) if not len(coreset)]
+    speaking = [name for name in names if name not in silent]
     if silent:
         info.notes.append(f"sites: {_listed(silent)} hold no rows")
     if judged is None:
         return
-    if not judged.agreed and len(names) - len(silent) == 2:
+    trust = judged.trust
+    if not judged.agreed and len(speaking) == 2:
         info.warnings.append(
-            f"The sites {_listed(names)} contradict each other beyond chance, and with two nobody can tell which is "
+            f"The sites {_listed(speaking)} contradict each other beyond chance, and with two nobody can tell which is "
             "right: both were kept. Look at both, or say what you know, as by trust=[1, 0]."
         )
     elif not judged.agreed:
@@ -57,7 +82,7 @@ def say(
         )
     doubted = [place for place in np.argsort(trust, kind="stable") if trust[place] < DOUBTED]
     if doubted:
-        share = 1 - float(trust @ weights) / float(weights.sum())
+        share = 1 - float(trust @ believed) / float(believed.sum())
         told = [
             f"{names[k]!r} (trust {trust[k]:.2g}, {judged.distance[k]:.3g} standard deviations from the others where "
             f"chance makes at most {judged.chance[k]:.2g})"
@@ -66,11 +91,13 @@ def say(
         more = f" and {len(doubted) - 5} more" if len(doubted) > 5 else ""
         info.warnings.append(
             f"Sites that contradict the others count less or not at all: {', '.join(told)}{more}; {share:.1%} of the "
-            f"weight was set aside.{advice}"
+            f"believed rows were set aside.{advice}"
         )
+    # A spread of less than what a site leaves open itself is hardly one.
+    telling = float(believed.mean()) ** -0.5
     info.notes.append(
         f"sites: {int((trust >= DOUBTED).sum())} of {len(names)} trusted"
-        + (f", which differ by {judged.spread:.2g} beyond chance" if judged.spread > 0 else "")
+        + (f", which differ by {judged.spread:.2g} beyond chance" if judged.spread > telling else "")
     )
 
 

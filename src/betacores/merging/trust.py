@@ -3,7 +3,7 @@
 Near a parameter `o` the log-likelihood of site s is `g_s·δ − δᵀH_sδ/2`, `δ = θ − o`. The others, each by the trust in
 it, agree on `c` with precision `C = Σ_{r≠s} τ_r H_r`. If s is a sample of the same population, its gradient there,
 `u = g_s − H_s (c − o)`, has mean zero and variance `H_s + (1 + κ) H_s C⁻¹ H_s`: its own chance, that of the others, and
-a spread of honest sites beyond chance, `κ = spread² · (weight of the others)`. So the squared distance
+a spread of honest sites beyond chance, `κ = spread² · (rows of the others)`. So the squared distance
 
     D_s² = uᵀ [H_s + (1 + κ) H_s C⁻¹ H_s]⁻¹ u
 
@@ -14,7 +14,7 @@ at one of its sites,
     τ_s = min(1, exp(−(D_s² − q) / 2)).
 
 Consensus and trust are found in turns, from several starts: every site is believed alone at first. The best end is the
-one whose trusted sites have most votes, by weight. The spread is the smallest at which half of the votes are no farther
+one whose trusted sites have most votes, one a row. The spread is the smallest at which half of the votes are no farther
 off than chance has half of them be. If no sites with a majority of the votes agree within chance, either there are two
 and nobody can tell, so that both are kept; or the smallest spread at which a majority does agree is taken. In both
 cases the judgement is not ``agreed``.
@@ -68,11 +68,12 @@ class Judgement(NamedTuple):
 class Jury(NamedTuple):
     """What does not change while sites are judged.
 
-    ``slack`` is what their own errors may add to distances, ``ridge`` holds directions that nobody knows, ``spread`` is
-    that asked for, ``least_spread`` what is known of it otherwise, and ``majority`` the share of votes that decides.
+    ``rows`` are how many each stands for, ``slack`` what its own error may add to its distance; ``ridge`` holds
+    directions that nobody knows, ``spread`` is that asked for, ``least_spread`` what is known of it otherwise, and
+    ``majority`` the share of votes that decides.
     """
 
-    weights: Float[np.ndarray, " sites"]
+    rows: Float[np.ndarray, " sites"]
     votes: Float[np.ndarray, " sites"]
     slack: Float[np.ndarray, " sites"]
     ridge: Float[np.ndarray, " p"]
@@ -91,11 +92,11 @@ def judge(jury: Jury, look: Callable[[np.ndarray | None], Bowls]) -> Judgement:
     Parameters
     ----------
     jury
-        Weights and votes of the sites.
+        Rows and votes of the sites, and what else is known before.
     look
         Given trust, returns the sites' log-likelihoods near the mode of those trusted; given None, near their own.
     """
-    count = len(jury.weights)
+    count = len(jury.rows)
     if count < 2:
         return Judgement(np.ones(count), np.zeros(count), np.zeros(count), jury.spread or jury.least_spread, True)
     bowls = look(None)
@@ -134,7 +135,7 @@ class Distances(NamedTuple):
         squared = np.einsum("spk,sp->sk", directions, turned) ** 2
         # A site that is compared with nobody is no distance away.
         alone = counted.sum(1) == 0
-        return cls(squared, np.where((known > KNOWN) & ~alone[:, None], known, 0.0), counted @ jury.weights)
+        return cls(squared, np.where((known > KNOWN) & ~alone[:, None], known, 0.0), counted @ jury.rows)
 
     @property
     def directions(self) -> Float[np.ndarray, " sites"]:
@@ -167,7 +168,7 @@ class Distances(NamedTuple):
             usual = gammainc(order, own**2 / 2) <= share
             return float(usual @ jury.votes) >= share * jury.votes.sum()
 
-        low, high = 0.0, 1.0 / np.sqrt(jury.weights.sum())
+        low, high = 0.0, 1.0 / np.sqrt(jury.rows.sum())
         if near(low):
             return low
         while not near(high) and high < 1e6:
