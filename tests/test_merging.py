@@ -417,6 +417,32 @@ def test_garbage_of_the_length_of_all_before_is_set_aside_too():
     assert [site["trust"] for site in after.info.sites] == [1, 0]
 
 
+def test_new_rows_of_more_than_ten_times_as_many_outvote_the_past():
+    few = replace(bc.summarize(days()[0], beta=0.0), scores=np.ones(15, np.float32))
+    after, _ = quietly(few.update, np.random.default_rng(5).normal(4, 1, (200, 3)))
+    assert [site["trust"] for site in after.info.sites] == [0, 1]
+
+
+def test_coresets_in_odd_units_can_be_merged_and_are_not_updated():
+    shift, scale = np.array([2000.0, 1e6, 0.0]), np.array([10.0, 1e5, 1.0])
+    matrix = np.diag([*scale**-2.0, 1.0])
+    matrix[3, :3] = matrix[:3, 3] = -shift / scale**2
+    matrix[3, 3] += (shift**2 / scale**2).sum()
+    # The prior says that coefficients are about one in units of the columns, around their middle.
+    prior = gaussian_prior(np.zeros(4), matrix)
+    given = [
+        replace(one, X=one.X * scale + shift, model=LinearRegression(NOISE, prior=prior))
+        for one in several("linear", 2)
+    ]
+    merged = bc.merge(given, size=1000)
+    plain = bc.merge(several("linear", 2), size=1000)
+    np.testing.assert_allclose(merged.weights, plain.weights, rtol=1e-6)
+    distances = [[site["distance"] for site in one.info.sites] for one in (merged, plain)]
+    np.testing.assert_allclose(*distances, rtol=0.02)
+    with pytest.raises(ValueError, match=r"estimator\.coreset_"):
+        given[0].update(*linear_table(4, 50, 3))
+
+
 def test_updates_are_reproducible_and_go_on_from_disk(tmp_path):
     first = bc.summarize(days()[0], beta=0.0, seed=7)
     once, again = first.update(days()[1]), first.update(days()[1])

@@ -30,6 +30,7 @@ from betacores.merging.agreement import common_ground
 from betacores.merging.joining import DEFAULTS, merged
 from betacores.merging.made import how_made
 from betacores.models import LinearRegression, Model
+from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.quality import ROUNDING, KLEstimate
@@ -41,6 +42,8 @@ from betacores.sources import ArraySource
 STANDING = 10.0
 # Rows a parameter from which the noise of new rows is estimated anew.
 NOISE_ROWS = 10
+# Columns whose prior scales are farther apart, in ratio, are in odd units.
+ODD_UNITS = 1e3
 # Rows of a smaller score are left out.
 SCREEN = 0.05
 SO_FAR, NEW = "so far", "new rows"
@@ -97,6 +100,7 @@ def update(
 
 def _summary(present: Coreset, data: Any, y: Any, target: str | None, how: dict[str, Any]) -> Coreset:
     """Return the summary of new rows, made as that of the earlier ones."""
+    _check_units(present)
     data, y, _ = named_response(data, y, target, how.get("groups"))
     if present.y is not None and y is None:
         raise ValueError(f"y: the model {present.model.name!r} needs a response; pass y, one value a row, or target=.")
@@ -117,6 +121,16 @@ def _summary(present: Coreset, data: Any, y: Any, target: str | None, how: dict[
         how.pop("size", None)
     day = summarize(data, y, model=model, **how)
     return replace(day, columns=columns or day.columns, origin=None)
+
+
+def _check_units(present: Coreset) -> None:
+    """Refuse tables in odd units, which the estimators scale before they hand them over."""
+    scale = in_prior_units(present.model, present.X, present.y).scale
+    if scale is not None and np.linalg.cond(scale) > ODD_UNITS:
+        raise ValueError(
+            "data: the coreset is in units that single precision cannot compute with, as an estimator's may be; fit "
+            "the estimator to the new rows and use bc.merge([coreset, estimator.coreset_], prior=coreset.model.prior)."
+        )
 
 
 def _aligned(data: Any, present: Coreset, groups: Any) -> tuple[Any, list[str] | None]:
