@@ -199,6 +199,8 @@ def merged(
     }
     if isinstance(model, LinearRegression) and (factors != 1).any():
         info.notes.append(f"noise: {model.noise:.3g}, pooled from the sites'; their weights were made to fit it")
+    if any(coreset.grouping is not None for coreset in coresets):
+        info.notes.append("groups: those of the sites are not kept, rows were chosen one by one")
     info.notes.append(f"size: {len(path.at(len(path.weights))[0])} of the {len(union.weights)} rows of the sites")
     info.trace = {
         "size": (path.weights > 0).sum(1).tolist(),
