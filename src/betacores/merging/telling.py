@@ -93,8 +93,8 @@ def say(
             f"Sites that contradict the others count less or not at all: {', '.join(told)}{more}; {share:.1%} of the "
             f"believed rows were set aside.{advice}"
         )
-    # A spread of less than what a site leaves open itself is hardly one.
-    telling = float(believed.mean()) ** -0.5
+    # A spread of not much more than what a site leaves open itself may be chance.
+    telling = 2 * float(believed.mean()) ** -0.5
     info.notes.append(
         f"sites: {int((trust >= DOUBTED).sum())} of {len(names)} trusted"
         + (f", which differ by {judged.spread:.2g} beyond chance" if judged.spread > telling else "")
