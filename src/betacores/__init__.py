@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from betacores.coreset import Coreset
     from betacores.estimators import CoresetClassifier, CoresetRegressor, CoresetSelector
     from betacores.front_door import summarize
+    from betacores.merging import merge
     from betacores.storage import load
     from betacores.tables import make_robust_preprocessor
 
@@ -26,6 +27,7 @@ __all__ = [
     "datasets",
     "load",
     "make_robust_preprocessor",
+    "merge",
     "models",
     "summarize",
 ]
@@ -38,6 +40,7 @@ _HOMES = {
     "compare": "betacores.comparison",
     "load": "betacores.storage",
     "make_robust_preprocessor": "betacores.tables",
+    "merge": "betacores.merging",
     "summarize": "betacores.front_door",
 }
 

@@ -146,6 +146,53 @@ class Coreset:
         indices, rows = self.path.indices[kept], self.path_X[kept]
         return replace(self, indices=indices, weights=weights[kept], X=rows, y=y)
 
+    def update(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        target: str | None = None,
+        size: int | Literal["auto"] | None = None,
+        spread: float | Literal["auto"] = "auto",
+        keep_scores: bool = True,
+        tolerance: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        **settings: Any,
+    ) -> Coreset:
+        """Return the coreset of all rows that this one stands for and new ones, as of a stream.
+
+        The new rows are summarised as the earlier ones were, with the next seed, and both are merged, see
+        `betacores.merge`. New rows that contradict all that came before are set aside, with a warning, unless they
+        are more than ten times as many. The noise of a linear regression is estimated anew if it was estimated before
+        and the new rows are at least ten a parameter.
+
+        Parameters
+        ----------
+        data, y, target
+            The new rows and their response, as of `betacores.summarize`. Columns of a DataFrame are found by name.
+        size
+            The largest number of rows to keep; by default as was asked for before.
+        spread, keep_scores, tolerance, progress
+            As of `betacores.merge`; the tolerance is that of the new rows' summary too. With ``keep_scores=False`` a
+            stream takes no more memory however long it is.
+        **settings
+            Other settings than before for the summary of the new rows.
+        """
+        from betacores.merging import update
+
+        return update(
+            self,
+            data,
+            y,
+            target=target,
+            size=size,
+            spread=spread,
+            keep_scores=keep_scores,
+            tolerance=tolerance,
+            progress=progress,
+            **settings,
+        )
+
     def posterior(
         self,
         draws: int = 1000,
@@ -317,6 +364,12 @@ class Coreset:
         # The estimate is that of the whole coreset, not of an earlier point of its path.
         if estimate is None or not np.array_equal(self.weights, self.path.at(len(self.path.weights))[1]):
             return []
+        if self.method == "merge":
+            theirs = "unknown" if self.info.inherited_kl is None else f"{self.info.inherited_kl:.2g}"
+            return [
+                f"  quality: KL divergence to the posterior of the sites' rows about {estimate}; what these state of "
+                f"themselves adds up to {theirs}"
+            ]
         return [f"  quality: KL divergence to the β-posterior of all rows about {estimate}"]
 
 

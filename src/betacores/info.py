@@ -35,6 +35,14 @@ class Info:
         Number of passes over all rows that each part took.
     warnings
         What a person should know before trusting the result.
+    sites
+        For a coreset merged from others, a dictionary for each of them: ``name``, ``rows`` it stands for, how many of
+        them are ``believed``, rows ``kept``, total ``weight``, ``trust``, ``distance`` from the others in standard
+        deviations, how far ``chance`` can take it, ``contamination``, and the ``kl`` divergence it states; None for
+        other coresets.
+    inherited_kl
+        For a merged coreset, the sum of the divergences that the sites state of themselves; None if one states
+        nothing. See `betacores.merging.joining`.
     """
 
     settings: dict[str, Any]
@@ -47,3 +55,5 @@ class Info:
     pilot: dict[str, Any] = field(default_factory=dict)
     passes: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    sites: list[dict[str, Any]] | None = None
+    inherited_kl: float | None = None

@@ -20,10 +20,14 @@ def original_frame(coreset: Coreset) -> pandas.DataFrame:
 
     origin = coreset.origin
     if origin is None:
-        raise ValueError(
-            "original: the coreset was read from disk, and the table is not kept with it; "
-            "take rows coreset.indices of the table yourself."
+        kept = (
+            "the coreset was merged from others, which keep their tables; take rows coreset.indices of these, one "
+            "below the other,"
+            if coreset.method == "merge"
+            else "the coreset was read from disk, and the table is not kept with it; take rows coreset.indices of the "
+            "table"
         )
+        raise ValueError(f"original: {kept} yourself.")
     if coreset.path.points is not None:
         raise ValueError(
             f"original: the points of method {coreset.method!r} are no rows of the table; use to_frame() without it."

@@ -49,6 +49,11 @@ def _done(coreset: Coreset) -> str:
         "linear": "a linear regression",
         "gaussian-mean": "a Gaussian around an unknown mean",
     }.get(coreset.model.name, f"the model {coreset.model.name}")
+    if coreset.method == "merge":
+        return (
+            f"{count(len(coreset.info.sites or []))} summaries of {count(coreset.row_count)} rows of "
+            f"{count(len(coreset.columns))} columns by {model} were merged into {count(len(coreset))} weighted rows."
+        )
     robust = f"robustly (β = {number(coreset.beta)})" if coreset.beta > 0 else "with β = 0, which trusts every row"
     return (
         f"{count(coreset.row_count)} rows of {count(len(coreset.columns))} columns were read by {model}, {robust}, and "

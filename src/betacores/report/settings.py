@@ -51,6 +51,8 @@ def settings_section(coreset: Coreset, command: str | None) -> dict[str, Any]:
 def python_call(coreset: Coreset) -> str:
     """Return the call of `summarize` that makes the same coreset of the same table."""
     asked = dict(coreset.info.settings)
+    if coreset.method == "merge":
+        return _merging_call(coreset, asked)
     arguments = ["data"] + ([] if coreset.y is None else ["y"])
     if coreset.info.tuning is not None:
         asked["beta"] = "auto"
@@ -80,6 +82,14 @@ def python_call(coreset: Coreset) -> str:
         arguments.append(f"{name}={_argument(value)}")
     lines = ",\n    ".join(arguments)
     return f"import betacores as bc\n\ncoreset = bc.summarize(\n    {lines},\n)"
+
+
+def _merging_call(coreset: Coreset, asked: dict[str, Any]) -> str:
+    """Return the call that merges the same coresets, or the last update of a stream."""
+    if asked.get("updates"):
+        return f"coreset = coreset.update(data{'' if coreset.y is None else ', y'})  # for the {asked['updates']}. time"
+    size, seed = _argument(asked.get("size")), _argument(asked.get("seed"))
+    return f"import betacores as bc\n\ncoreset = bc.merge(coresets, size={size}, seed={seed})"
 
 
 def _argument(value: Any) -> str:

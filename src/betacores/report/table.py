@@ -83,11 +83,15 @@ def origin_of(coreset: Coreset, data: Any, y: Any) -> Origin:
     """Return the table a coreset was made of: its own, or the one a person hands in for a coreset read from disk."""
     if data is None:
         if coreset.origin is None:
-            raise ValueError(
-                "data: a coreset read from disk does not hold its table; pass the table it was made of, rows in the "
+            what = (
+                "a merged coreset does not hold the tables of its sites; pass them, one below the other in the order "
+                "of coreset.info.sites: coreset.report(data)"
+                if coreset.method == "merge"
+                else "a coreset read from disk does not hold its table; pass the table it was made of, rows in the "
                 "same order: coreset.report(data)"
-                + ("" if coreset.y is None else ", with its response: report(data, y)")
-                + "."
+            )
+            raise ValueError(
+                f"data: {what}" + ("" if coreset.y is None else ", with its response: report(data, y)") + "."
             )
         return coreset.origin
     if isinstance(data, Origin):
