@@ -61,6 +61,7 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
             "the rows are kept as given. If they are not errors, rescale the columns."
         )
     rows = encode_rows(x, response, labels)
+    model.check(rows)
     return Problem(model, ArraySource(rows.x, rows.y, columns, weights), x, response, labels, tuple(notes))
 
 

@@ -19,11 +19,13 @@ from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model
+from betacores.models.open_model import OpenModel
 from betacores.noise import robust_noise
 from betacores.pilot import Found, Pilot, pilot, polished, sampled
 from betacores.scores import default_score_beta, row_scores, scores_too_high
 from betacores.sources import ArraySource, by_chunks, collect
 from betacores.tuning import Tuning, beta_grid, tune
+from betacores.units import with_own_unit
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray
@@ -162,6 +164,8 @@ def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
 
 def settled(model: Model, source: ArraySource, key: PRNGKeyArray, info: Info) -> Model:
     """Return the model with what it leaves to the data estimated."""
+    if isinstance(model, OpenModel) and model.log_unit is None:
+        return with_own_unit(model, source, key)
     if not (isinstance(model, LinearRegression) and model.noise == "auto"):
         return model
     noise = robust_noise(source, model.intercept, key)

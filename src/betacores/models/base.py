@@ -22,6 +22,8 @@ and may give, each of which makes something possible or faster,
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
 ``parameter_names(columns)``             what to call the parameters
+``check(rows)``                          an error, if the first rows show that the model cannot be evaluated
+``restored(settings)``                   the model with what had been estimated when it was saved
 ``bound(columns, labels)``               the model with what it leaves to the table settled: the number of classes, say,
                                          or the place of a column it was told by name
 =======================================  ============================================================
@@ -95,6 +97,15 @@ class Model(abc.ABC):
     def bound(self, columns: list[str], labels: np.ndarray | None) -> Model:
         """Return the model for a table with these columns and, for a response of labels, these values of it."""
         del columns, labels
+        return self
+
+    def check(self, rows: Rows) -> None:
+        """Refuse rows at which the model cannot be evaluated, before any work."""
+        del rows
+
+    def restored(self, settings: dict[str, Any]) -> Model:
+        """Return the model with what had been estimated when it was saved with these settings."""
+        del settings
         return self
 
     def _flatten(self) -> tuple[tuple, tuple]:
