@@ -5,6 +5,7 @@ from betacores.models.black_box import BlackBox
 from betacores.models.gaussian_mean import GaussianMean
 from betacores.models.linear import LinearRegression
 from betacores.models.logistic import LogisticRegression
+from betacores.models.numpyro_source import from_numpyro
 from betacores.models.power_rules import Enumerate, MonteCarlo, Quadrature
 from betacores.models.prior import GaussianPrior, gaussian_prior
 
@@ -23,5 +24,6 @@ __all__ = [
     "MonteCarlo",
     "Quadrature",
     "Rows",
+    "from_numpyro",
     "gaussian_prior",
 ]

@@ -142,7 +142,9 @@ def poisson_log_mass(at: Array, rate: Array) -> Array:
     By Stirling's formula `log p = −½ log 2πk − 1/12k + ... − k (e^u − 1 − u)`, `u = log(λ/k)`.
     """
     large = jnp.maximum(at, 8.0)
-    u = jnp.log(rate) - jnp.log(large)
+    away = (rate - large) / large
+    close = jnp.abs(away) < 0.5
+    u = jnp.where(close, jnp.log1p(jnp.where(close, away, 0.0)), jnp.log(rate) - jnp.log(large))
     # Near the mean the difference of the large numbers is lost, and its series is exact.
     near = jnp.abs(u) < 0.05
     small = jnp.where(near, u, 0.0)

@@ -8,8 +8,8 @@ out, and of what goes in, as zero times infinity is no number.
 **Units.** The density of a real outcome has units: with `y` in metres in place of kilometres `p` is a thousand times
 smaller, and a row counts `1000^β` times less under the β-likelihood. The `unit` of a model is what a typical density
 is one over: `ℓ + log unit` takes the place of `ℓ`, and `unit^β I` that of `I`, which multiplies `f` by `unit^β` and
-changes nothing else. With `unit = Ī^(−1/β)`, where `Ī` is the power integral of a typical row, a typical clean row counts
-as one observation, as it does in the models of this package; `betacores.units` finds it.
+changes nothing else. With `unit = Ī^(−1/β)`, where `Ī` is the power integral of a typical row, a typical clean row
+counts as one observation, as it does in the models of this package; `betacores.units` finds it.
 """
 
 from __future__ import annotations
