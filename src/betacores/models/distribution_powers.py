@@ -115,8 +115,9 @@ def _binomial(own: Any, beta: Array) -> Array:
     def log_mass(at: Array, total: Array, probs: Array) -> Array:
         # Outside its bounds a count is not possible, and must not be asked for.
         at = jnp.clip(at, 0.0, total)
-        chosen = gammaln(total + 1) - gammaln(at + 1) - gammaln(total - at + 1)
-        return chosen + jax.scipy.special.xlogy(at, probs) + jax.scipy.special.xlog1py(total - at, -probs)
+        # Of two Poisson counts whose sum is known the first is binomial: no difference of large numbers.
+        both = poisson_log_mass(at, total * probs) + poisson_log_mass(total - at, total * (1 - probs))
+        return both - poisson_log_mass(total, total)
 
     return _counted(log_mass, (total, probs), beta, upper=total)
 
