@@ -159,7 +159,7 @@ def test_without_integral_only_zero_can_be_used():
     model = BlackBox(logistic, standard_normal, dim=3, response="binary")
     assert not hasattr(model, "power_integral")
     x = np.random.default_rng(0).normal(size=(100, 2))
-    with pytest.raises(ValueError, match="beta.*'black-box' has no power integral"):
+    with pytest.raises(ValueError, match=r"beta.*'black-box' has no power integral"):
         bc.summarize(x, x[:, 0] > 0, model=model, beta=0.1)
     assert bc.summarize(x, x[:, 0] > 0, model=model, method="uniform", size=5).beta == 0
 
@@ -224,13 +224,13 @@ def like(function, **more):
 
 MISTAKES = {
     "no function": (lambda: BlackBox(3, standard_normal, dim=3), TypeError, "log_likelihood: expected a function"),
-    "three arguments": (like(lambda theta, x, y: 0.0), TypeError, r"function of \(params, row\), got one of \(theta, x, y"),
-    "prior of two": (lambda: BlackBox(logistic, lambda a, b: 0.0, dim=3), TypeError, r"log_prior: .*function of \(params"),
+    "three arguments": (like(lambda theta, x, y: 0.0), TypeError, r"of \(params, row\), got one of \(theta, x, y"),
+    "prior of two": (lambda: BlackBox(logistic, lambda a, b: 0.0, dim=3), TypeError, r"log_prior: .*of \(params"),
     "neither": (lambda: BlackBox(logistic, standard_normal), TypeError, "dim, parameters: give one"),
     "no numbers": (lambda: BlackBox(logistic, standard_normal, dim=0), ValueError, "dim: expected a whole number"),
     "response": (lambda: BlackBox(logistic, standard_normal, dim=3, response="label"), ValueError, "response: 'label'"),
     "rule": (like(logistic, power_integral="quadratur"), ValueError, "Did you mean 'quadrature'"),
-    "rule of another": (like(logistic, power_integral="quadrature"), ValueError, "real outcomes, the response is 'binary'"),
+    "rule of another": (like(logistic, power_integral="quadrature"), ValueError, "real outcomes, .*is 'binary'"),
     "no sampler": (like(logistic, power_integral="monte-carlo"), ValueError, "needs sampler="),
     "a sampler for nothing": (like(logistic, sampler=len), ValueError, "sampler: it is for"),
     "flat prior": (
@@ -240,7 +240,7 @@ MISTAKES = {
     ),
     "an entry of the prior": (
         lambda: BlackBox(logistic, lambda p: -(p[0] ** 2) - p[2] ** 2, dim=3), ValueError, r"parameters \(entry 1\)"),
-    "nan prior": (lambda: BlackBox(logistic, lambda p: jnp.log(p).sum() - p @ p, dim=3), ValueError, "log_prior:.*-inf at"),
+    "nan prior": (lambda: BlackBox(logistic, lambda p: jnp.log(p).sum(), dim=3), ValueError, "log_prior:.*-inf at"),
     "vector prior": (lambda: BlackBox(logistic, lambda p: -(p**2), dim=3), ValueError, r"log_prior.*shape \(3,\)"),
     "names": (lambda: BlackBox(logistic, standard_normal, dim=3, names=["a"]), ValueError, "names: expected 3"),
     "unit": (lambda: BlackBox(logistic, standard_normal, dim=3, unit=-1.0), ValueError, "unit.*above 0"),
@@ -282,18 +282,22 @@ def test_mistakes_in_the_likelihood_are_told_before_any_work(name):
         bc.summarize(x, x[:, 0] > 0, model=like(function)())
 
 
+def wide(y):
+    return of_jax.norm.logpdf(y, 0, 100.0)
+
+
 def real(rule, density=None):
     density = density or (lambda p, row: of_jax.norm.logpdf(row.y, p[0], 1.0))
     return BlackBox(density, standard_normal, rule, dim=1, response="real")
 
 
 INTEGRALS = {
-    "not normalised": (real("quadrature", lambda p, row: -0.5 * (row.y - p[0]) ** 2), "is 2.507 at row 0.*normalising constant"),
+    "not normalised": (real("quadrature", lambda p, row: -0.5 * (row.y - p[0]) ** 2), "is 2.507 at .*constant"),
     "not an integral": (real(lambda p, row, beta: 2.0 + 0 * beta), "for β = 0 it must be 1, .*and is 2 at row 0"),
     "negative": (real(lambda p, row, beta: -1.0 + 0 * beta), "expected a positive number, got -1"),
-    "vector": (real(lambda p, row, beta: jnp.ones(2)), r"power_integral: expected one number, got an array of shape \(2,\)"),
+    "vector": (real(lambda p, row, beta: jnp.ones(2)), r"power_integral: expected one number, .*shape \(2,\)"),
     "few draws": (
-        real(MonteCarlo(lambda key, p, row: 100 * jax.random.normal(key), lambda p, row: of_jax.norm.logpdf(row.y, 0, 100.0), 50)),
+        real(MonteCarlo(lambda key, p, row: 100 * jax.random.normal(key), lambda p, row: wide(row.y), 50)),
         "for β = 0 it must be 1",
     ),
     "missed": (real(Quadrature(location=lambda p, row: 1e6, scale=lambda p, row: 1.0)), "power_integral"),

@@ -22,6 +22,10 @@ def normal_power(scale, beta):
     return (2 * np.pi * scale**2) ** (-beta / 2) * (1 + beta) ** -0.5
 
 
+def powered(truth, beta, low, high):
+    return integrate.quad(lambda v: truth.pdf(v) ** (1 + beta), low, high)[0]
+
+
 def each(rule, density, many, betas):
     """The rule for many parameters and every β: one program."""
 
@@ -67,7 +71,7 @@ def test_quadrature_of_heavy_tails():
             return of_jax.t.logpdf(row.y, df, params[0], params[1])
 
         found = each(Quadrature(), density, [(3.0, 2.0)], BETAS)[0]
-        exact = [integrate.quad(lambda v: stats.t.pdf(v, df, 3, 2) ** (1 + b), -np.inf, np.inf)[0] for b in BETAS]
+        exact = [powered(stats.t(df, 3, 2), beta, -np.inf, np.inf) for beta in BETAS]
         np.testing.assert_allclose(found, exact, rtol=tolerance)
 
 
@@ -77,17 +81,15 @@ def test_quadrature_within_bounds():
 
     found = each(Quadrature(support=(0, np.inf)), gamma, [(0.9, 3.0), (2.0, 0.1), (30.0, 7.0)], BETAS[:2])
     for (shape, scale), powers in zip([(0.9, 3.0), (2.0, 0.1), (30.0, 7.0)], found, strict=True):
-        exact = [
-            integrate.quad(lambda v: stats.gamma.pdf(v, shape, scale=scale) ** (1 + b), 0, 20 * shape * scale)[0]
-            for b in BETAS[:2]
-        ]
+        truth = stats.gamma(shape, scale=scale)
+        exact = [powered(truth, beta, 0, 20 * shape * scale) for beta in BETAS[:2]]
         np.testing.assert_allclose(powers, exact, rtol=2e-5)
 
     def beta_density(params, row):
         return of_jax.beta.logpdf(row.y, params[0], params[1])
 
     found = each(Quadrature(support=(0, 1)), beta_density, [(2.0, 5.0)], BETAS)[0]
-    exact = [integrate.quad(lambda v: stats.beta.pdf(v, 2, 5) ** (1 + b), 0, 1)[0] for b in BETAS]
+    exact = [powered(stats.beta(2, 5), beta, 0, 1) for beta in BETAS]
     np.testing.assert_allclose(found, exact, rtol=3e-6)
 
 

@@ -79,8 +79,9 @@ class NumPyroModel(OpenModel):
             first = first_rows(rows, 8)
             seen = jax.vmap(self.seen)(first)
             theta = jnp.asarray(self.start, jnp.float32)
-            together = self._observed(theta, seen)
-            alone = jax.vmap(lambda row: self.raw_log_likelihood(theta, self.seen(row)))(first)
+            # Compiled, since NumPyro refuses values outside of a support where it sees them, and outliers are such.
+            together = jax.jit(self._observed)(theta, seen)
+            alone = jax.jit(jax.vmap(lambda row: self.raw_log_likelihood(theta, self.seen(row))))(first)
             away = np.abs(np.asarray(together - alone)) / (1 + np.abs(np.asarray(alone)))
             if (away > 1e-2).any():
                 row = int(np.argmax(away > 1e-2))
@@ -89,7 +90,7 @@ class NumPyroModel(OpenModel):
                     f"{float(alone[row]):g} alone. Rows must be independent given the parameters; what is computed "
                     "from all of them, a mean for example, belongs before the model."
                 )
-            with_rows, without = self._log_prior(theta, seen), self.log_prior(theta)
+            with_rows, without = jax.jit(lambda: (self._log_prior(theta, seen), self.log_prior(theta)))()
             if not np.isclose(with_rows, without, rtol=1e-3, atol=1e-3):
                 raise ValueError(
                     f"model: the prior depends on the rows (its log-density is {float(with_rows):g} with the first of "
@@ -215,7 +216,7 @@ def _layout(found: Looked, draws: dict[str, np.ndarray]) -> Layout:
         support = found.latents[name]["fn"].support
         while hasattr(support, "base_constraint"):
             support = support.base_constraint
-        real = support in (constraints.real, constraints.real_vector, constraints.real_matrix)
+        real = any(support is one for one in (constraints.real, constraints.real_vector, constraints.real_matrix))
         called = name if real else f"log({name})" if support is constraints.positive else f"free({name})"
         entries = [f"[{', '.join(map(str, at))}]" for at in np.ndindex(*shape)] if shape else [""]
         names += [called + entry for entry in entries]

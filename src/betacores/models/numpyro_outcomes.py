@@ -81,9 +81,13 @@ def rule_for(wanted: Any, found: Looked, drawn: Drawn) -> Rule | None:
         return Enumerate()
     if own.event_shape or support.is_discrete:
         return MonteCarlo(drawn)
-    known = {constraints.real: (-math.inf, math.inf), constraints.unit_interval: (0.0, 1.0)}
-    half = (constraints.positive, constraints.nonnegative)
-    bounds = known.get(support) or ((0.0, math.inf) if support in half else None)
+    known = (
+        (constraints.real, (-math.inf, math.inf)),
+        (constraints.positive, (0.0, math.inf)),
+        (constraints.nonnegative, (0.0, math.inf)),
+        (constraints.unit_interval, (0.0, 1.0)),
+    )
+    bounds = next((bounds for one, bounds in known if support is one), None)
     if bounds is None:
         raise ValueError(
             f"power_integral: that of {type(own).__name__} is not known, nor are the bounds of its outcomes fixed; "

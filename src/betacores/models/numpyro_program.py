@@ -262,10 +262,15 @@ def _rows_plate(site: str, few: dict[str, Any], more: dict[str, Any]) -> str | N
             f"model: the plate {frames[0].name!r} has size {frames[0].size} whatever the rows are; make it that of the "
             "data, x.shape[0], since the model is run on some rows of the table."
         )
-    batches = tuple(np.shape(one["fn"].log_prob(one["value"])) for one in (few, more))
+    batches = tuple(_batch(one["fn"], one["value"]) for one in (few, more))
     if batches != ((FEW,), (MORE,)):
         raise ValueError(
             f"model: the observed site {site!r} has log-probabilities of shape {batches[0]} for {FEW} rows, where one "
             f"a row, ({FEW},), is expected; mind the shapes of its distribution, and to_event(1) for outcomes of a row."
         )
     return frames[0].name if frames else None
+
+
+def _batch(distribution: Any, value: Any) -> tuple[int, ...]:
+    shape = np.shape(value)
+    return np.broadcast_shapes(distribution.batch_shape, shape[: len(shape) - distribution.event_dim])
