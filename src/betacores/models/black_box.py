@@ -15,7 +15,7 @@ from betacores.checks import check_choice, check_number
 from betacores.models.base import Response, Rows
 from betacores.models.layout import Layout, layout_of, plain_layout
 from betacores.models.open_model import OpenModel, checked_log_unit
-from betacores.models.power_rules import Enumerate, MonteCarlo, Quadrature, Rule
+from betacores.models.power_rules import Enumerate, MonteCarlo, Outcomes, Quadrature, Rule
 from betacores.models.probing import check_function, check_integral, check_likelihood, check_prior, check_traced
 from betacores.precision import single_precision
 
@@ -179,13 +179,16 @@ class BlackBox(OpenModel):
         """Tell whether there is a power integral."""
         return self.rule is not None or self.own_integral is not None
 
-    def raw_power_integral(self, theta: Float[Array, " p"], seen: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the power integral of one row."""
+    def integral_and_outcomes(
+        self, theta: Float[Array, " p"], seen: Rows, beta: Float[Array, ""], over: Outcomes | None = None
+    ) -> tuple[Float[Array, ""], Outcomes | None]:
+        """Return the power integral of one row, and the outcomes it was summed over."""
         params = self._layout()(theta)
-        if self.rule is not None:
-            return self.rule(self.log_density, params, seen, beta)
-        assert self.own_integral is not None  # `has_integral` has told
-        return jnp.asarray(self.own_integral(params, seen, beta))
+        if self.rule is None:
+            assert self.own_integral is not None  # `has_integral` has told
+            return jnp.asarray(self.own_integral(params, seen, beta)), None
+        over = self.rule.fixed(self.log_density, params, seen, beta) if over is None else over
+        return self.rule.total(self.log_density, params, seen, beta, over), over
 
     def named(self, draws: Any) -> Any:
         """Return draws of the free parameters, one a row, as draws of the parameters themselves.

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, gammaln, logsumexp
 
-from betacores.models.power_rules import count_terms
+from betacores.models.power_rules import MOST, counts_within
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -106,11 +106,11 @@ def _categorical(own: Any, beta: Array) -> Array:
 
 
 def _poisson(own: Any, beta: Array) -> Array:
-    return _counted(poisson_log_mass, (own.rate,), beta)
+    return _counted(poisson_log_mass, jnp.asarray(own.rate, jnp.result_type(float)), (own.rate,), own.rate, beta)
 
 
 def _binomial(own: Any, beta: Array) -> Array:
-    total, probs = jnp.broadcast_arrays(jnp.asarray(own.total_count, jnp.result_type(float)), own.probs)
+    total = jnp.asarray(own.total_count, jnp.result_type(float))
 
     def log_mass(at: Array, total: Array, probs: Array) -> Array:
         # Outside its bounds a count is not possible, and must not be asked for.
@@ -119,22 +119,30 @@ def _binomial(own: Any, beta: Array) -> Array:
         both = poisson_log_mass(at, total * probs) + poisson_log_mass(total - at, total * (1 - probs))
         return both - poisson_log_mass(total, total)
 
-    return _counted(log_mass, (total, probs), beta, upper=total)
+    return _counted(log_mass, total * own.probs, (total, own.probs), total * own.probs * (1 - own.probs), beta, total)
 
 
-def _counted(log_mass: Callable[..., Array], settings: tuple, beta: Array, upper: Any = 2.0**24) -> Array:
-    """Return the logarithm of a sum over counts, for every entry of the settings."""
-    settings = tuple(jnp.asarray(part, jnp.result_type(float)) for part in settings)
-    shape = jnp.broadcast_shapes(*(part.shape for part in settings))
+def _counted(
+    log_mass: Callable[..., Array], mean: Array, settings: tuple, variance: Any, beta: Array, upper: Any = MOST
+) -> Array:
+    """Return the logarithm of a sum over counts, for every entry of the settings.
 
-    def one(flat: tuple, upper: Array) -> Array:
-        logs, weights = count_terms(lambda own, at: (1 + beta) * log_mass(at, *own), flat, upper=upper)
+    Farther than eight standard deviations and twenty counts from the mean both families have nothing.
+    """
+    given = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), (settings, mean, variance, upper))
+    shape = jnp.broadcast_shapes(*(part.shape for part in jax.tree.leaves(given)))
+
+    def one(settings: tuple, mean: Array, variance: Array, upper: Array) -> Array:
+        reach = 8.0 * jnp.sqrt(variance) + 20.0
+        low, high = jnp.maximum(jnp.floor(mean - reach), 0.0), jnp.minimum(jnp.ceil(mean + reach), upper)
+        over = jax.lax.stop_gradient(counts_within(low, high, upper))
+        logs = (1 + beta) * jax.vmap(lambda at: log_mass(at, *settings))(over.points) + over.base
         top = jax.lax.stop_gradient(logs.max())
         counts = logs > top - 80
-        return top + jnp.log((weights * jnp.where(counts, jnp.exp(jnp.where(counts, logs - top, 0.0)), 0.0)).sum())
+        return top + jnp.log((over.weights * jnp.where(counts, jnp.exp(jnp.where(counts, logs - top, 0.0)), 0.0)).sum())
 
-    flat = tuple(jnp.broadcast_to(part, shape).reshape(-1) for part in settings)
-    return jax.vmap(one)(flat, jnp.broadcast_to(jnp.asarray(upper, flat[0].dtype), shape).reshape(-1)).reshape(shape)
+    flat = jax.tree.map(lambda part: jnp.broadcast_to(part, shape).reshape(-1), given)
+    return jax.vmap(one)(*flat).reshape(shape)
 
 
 def poisson_log_mass(at: Array, rate: Array) -> Array:

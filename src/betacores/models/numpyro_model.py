@@ -22,7 +22,7 @@ from betacores.models.layout import Layout, layout_of
 from betacores.models.numpyro_outcomes import Drawn, check_classes, rule_for
 from betacores.models.numpyro_program import Looked, Picked, Program, look_into, run, zero_rows
 from betacores.models.open_model import OpenModel, checked_log_unit
-from betacores.models.power_rules import Rule
+from betacores.models.power_rules import Outcomes, Rule
 from betacores.models.probing import check_integral, check_likelihood, first_rows
 from betacores.precision import single_precision
 
@@ -135,14 +135,17 @@ class NumPyroModel(OpenModel):
         """Tell whether there is a power integral."""
         return self.wanted_rule is not None
 
-    def raw_power_integral(self, theta: Float[Array, " p"], seen: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the power integral of one row."""
+    def integral_and_outcomes(
+        self, theta: Float[Array, " p"], seen: Rows, beta: Float[Array, ""], over: Outcomes | None = None
+    ) -> tuple[Float[Array, ""], Outcomes | None]:
+        """Return the power integral of one row, and the outcomes it was summed over."""
         if self.rule is not None:
-            return self.rule(self.log_density, theta, seen, beta)
+            over = self.rule.fixed(self.log_density, theta, seen, beta) if over is None else over
+            return self.rule.total(self.log_density, theta, seen, beta, over), over
         site = self._run(theta, jax.tree.map(lambda values: values[None], seen))[self.site]
         found = log_power_integral(site["fn"], beta)
         assert found is not None  # or there would be a rule
-        return jnp.exp(found[0])
+        return jnp.exp(found[0]), None
 
     def named(self, draws: Any) -> dict[str, np.ndarray]:
         """Return draws of the free parameters, one a row, as draws of the model's sites by name.

@@ -24,6 +24,7 @@ import numpy as np
 
 from betacores.checks import check_number
 from betacores.models.base import Model, Rows
+from betacores.models.power_rules import Outcomes
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -49,8 +50,17 @@ class OpenModel(Model):
         """Return the log-likelihood of one row as it is seen."""
 
     @abc.abstractmethod
+    def integral_and_outcomes(
+        self, theta: Float[Array, " p"], seen: Rows, beta: Float[Array, ""], over: Outcomes | None = None
+    ) -> tuple[Float[Array, ""], Outcomes | None]:
+        """Return the power integral of one row as it is seen, and the outcomes it was summed over, if it was.
+
+        They may be handed over, as the search for them is most of the work.
+        """
+
     def raw_power_integral(self, theta: Float[Array, " p"], seen: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
         """Return the power integral of one row as it is seen."""
+        return self.integral_and_outcomes(theta, seen, beta)[0]
 
     @abc.abstractmethod
     def has_integral(self) -> bool:
@@ -77,11 +87,12 @@ class OpenModel(Model):
 
     def _power_integral(self, theta: Float[Array, " p"], row: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
         seen, relative = self.seen(row), jnp.exp(beta * self._unit())
-        value = jax.lax.stop_gradient(relative * self.raw_power_integral(theta, seen, beta))
+        raw, over = self.integral_and_outcomes(theta, seen, beta)
+        value = jax.lax.stop_gradient(relative * raw)
         good = (value > 1e-30) & (value < 1e30)
         inside = jnp.where(good, theta, jax.lax.stop_gradient(theta))
         # One, for a row that has no number: with its log-likelihood at the floor it scores nothing.
-        return jnp.where(good, relative * self.raw_power_integral(inside, seen, beta), 1.0)
+        return jnp.where(good, relative * self.integral_and_outcomes(inside, seen, beta, over)[0], 1.0)
 
     def _unit(self) -> Any:
         return 0.0 if self.log_unit is None else self.log_unit

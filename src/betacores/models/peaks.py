@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _SIZES = 4.0 ** np.arange(-10, 21)
 _REAL_GRID = np.concatenate([-_SIZES[::-1], [0.0], _SIZES]).astype(np.float32)
-_COUNT_GRID = np.unique(np.round(1.5 ** np.arange(0, 41))).astype(np.float32)
-_COUNT_GRID = np.concatenate([[0.0], _COUNT_GRID]).astype(np.float32)
+_COUNT_GRID = np.concatenate([[0.0], 2.0 ** np.arange(0, 25)]).astype(np.float32)
 _DISTANCES = (4.0 ** np.arange(-20, 21)).astype(np.float32)
 _COUNT_DISTANCES = (2.0 ** np.arange(0, 25)).astype(np.float32)
-ROUNDS, PIECES = 9, 8
+# The peak of counts is wider the larger they are, by the root at least.
+ROUNDS, COUNT_ROUNDS, PIECES = 9, 5, 8
 # What is so far below the peak is nothing in single precision: exp(-18) = 1.5e-8.
 NOTHING = 18.0
 
@@ -74,7 +74,7 @@ def _refined(every: LogDensity, grid: Array, whole: bool) -> Array:
         inside = jnp.linspace(bracket[0], bracket[2], PIECES + 1)
         return around(jnp.round(inside) if whole else inside)
 
-    return jax.lax.fori_loop(0, ROUNDS, narrower, around(grid))[1]
+    return jax.lax.fori_loop(0, COUNT_ROUNDS if whole else ROUNDS, narrower, around(grid))[1]
 
 
 def _half_width(drop: Array, away: Array) -> Array:

@@ -30,7 +30,7 @@ import abc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,25 +48,48 @@ LogDensity = Callable[[Any, Rows], "Array"]
 
 # How far the sinh grid reaches: `sinh 10` is eleven thousand scales.
 REACH = 10.0
+# The largest count; single precision cannot tell larger ones apart.
+MOST = 2.0**24
 # A change by every second point from which its square says nothing.
 COARSE = 0.05
+
+
+class Outcomes(NamedTuple):
+    """What a power integral is summed over: `Σ_j weights_j exp(base_j) p(points_j)^(1+β)`, all of them fixed."""
+
+    points: Any
+    base: Any
+    weights: Any
 
 
 class Rule(abc.ABC):
     """A way to compute a power integral. It is callable, so that it is part of a program and no array of it."""
 
     @abc.abstractmethod
-    def terms(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> tuple[Array, Array]:
-        """Return the logarithms of terms whose weighted sum is the integral, and the weights."""
+    def outcomes(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Outcomes:
+        """Return the outcomes to sum over."""
 
-    def __call__(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Float[Array, ""]:
-        """Return the power integral of one row."""
-        logs, weights = self.terms(log_density, params, row, beta)
+    def terms(self, log_density: LogDensity, params: Any, row: Rows, beta: Array, over: Outcomes) -> Array:
+        """Return the logarithms of the terms."""
+        every = jax.vmap(lambda point: log_density(params, with_outcome(row, point)))(over.points)
+        logs = (1 + beta) * every + over.base
+        return jnp.where(jnp.isnan(logs), -jnp.inf, logs)
+
+    def total(self, log_density: LogDensity, params: Any, row: Rows, beta: Array, over: Outcomes) -> Float[Array, ""]:
+        """Return the sum over outcomes."""
+        logs = self.terms(log_density, params, row, beta, over)
         top = jax.lax.stop_gradient(jnp.maximum(logs.max(), -1e30))
         # Terms that count nothing must not touch the gradient: the density may be no number there.
         counts = jax.lax.stop_gradient(logs) > top - 80.0
-        total = (weights * jnp.exp(jnp.where(counts, logs - top, -jnp.inf))).sum()
-        return jnp.exp(top) * total
+        return jnp.exp(top) * (over.weights * jnp.exp(jnp.where(counts, logs - top, -jnp.inf))).sum()
+
+    def fixed(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Outcomes:
+        """Return the outcomes to sum over, constants for every derivative."""
+        return jax.lax.stop_gradient(self.outcomes(log_density, *jax.lax.stop_gradient((params, row, beta))))
+
+    def __call__(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Float[Array, ""]:
+        """Return the power integral of one row."""
+        return self.total(log_density, params, row, beta, self.fixed(log_density, params, row, beta))
 
     @abc.abstractmethod
     def error(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Float[Array, ""]:
@@ -107,32 +130,32 @@ class Quadrature(Rule):
             if self.location is not None and (math.isfinite(low) or math.isfinite(high)):
                 raise ValueError("location, scale: for outcomes without bounds only; leave them out, or the support.")
 
-    def terms(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the terms, and the weights of the trapezoidal rule."""
+    def outcomes(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Outcomes:
+        """Return the grid, and the weights of the trapezoidal rule."""
         low, high = self.support or (-math.inf, math.inf)
+        most = _farthest(low, high)
 
-        def integrand(params: Any, row: Rows, free: Array) -> Array:
-            # Where an outcome within bounds cannot be told from its bound there is nothing left to add.
-            most = _farthest(low, high)
+        def integrand(free: Array) -> Array:
             outcome, log_slope = _from_free(jnp.clip(free, -most, most), low, high)
             power = (1 + beta) * log_density(params, with_outcome(row, outcome)) + log_slope
             return jnp.where(jnp.abs(free) > most, -jnp.inf, power)
 
-        held = jax.lax.stop_gradient((params, row))
         if self.location is None or self.scale is None:
-            middle, scale = real_peak(lambda free: integrand(*held, free))
+            middle, scale = real_peak(integrand)
         else:
-            middle, scale = jnp.asarray(self.location(*held)), jnp.asarray(self.scale(*held))
+            middle, scale = jnp.asarray(self.location(params, row)), jnp.asarray(self.scale(params, row))
         t = jnp.linspace(-REACH, REACH, self.points)
-        free = jax.lax.stop_gradient(middle + scale * jnp.sinh(t))
-        logs = jax.vmap(lambda at: integrand(params, row, at))(free)
-        weights = jax.lax.stop_gradient(scale * jnp.cosh(t)) * (2 * REACH / (self.points - 1))
-        return jnp.where(jnp.isnan(logs), -jnp.inf, logs), weights
+        free = middle + scale * jnp.sinh(t)
+        points, log_slopes = _from_free(jnp.clip(free, -most, most), low, high)
+        # Where an outcome within bounds cannot be told from its bound there is nothing left to add.
+        base = jnp.where(jnp.abs(free) > most, -jnp.inf, log_slopes)
+        return Outcomes(points, base, scale * jnp.cosh(t) * (2 * REACH / (self.points - 1)))
 
     def error(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Float[Array, ""]:
         """Return the square of what every second point changes, and what is left at the ends, relative to the sum."""
-        logs, weights = self.terms(log_density, params, row, beta)
-        parts = weights * jnp.exp(logs - logs.max())
+        over = self.fixed(log_density, params, row, beta)
+        logs = self.terms(log_density, params, row, beta, over)
+        parts = over.weights * jnp.exp(logs - logs.max())
         total = parts.sum()
         change = jnp.abs(2 * parts[1::2].sum() - total) / total
         # The square is that of steps that are small enough already.
@@ -164,16 +187,16 @@ class Enumerate(Rule):
                 raise ValueError("values: expected the outcomes to be summed over, got none.")
             object.__setattr__(self, "values", listed)
 
-    def terms(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the terms, and their weights."""
-
-        def log_power(params: Any, row: Rows, outcome: Array) -> Array:
-            return (1 + beta) * log_density(params, with_outcome(row, outcome))
-
+    def outcomes(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Outcomes:
+        """Return the outcomes, or a window of counts."""
         if self.values is not None:
-            outcomes = jnp.asarray(self.values).astype((row.x if row.y is None else row.y).dtype)
-            return jax.vmap(lambda at: log_power(params, row, at))(outcomes), jnp.ones(len(outcomes))
-        return count_terms(lambda own, at: log_power(own[0], own[1], at), (params, row), self.points)
+            points = jnp.asarray(self.values).astype((row.x if row.y is None else row.y).dtype)
+            return Outcomes(points, jnp.zeros(len(points)), jnp.ones(len(points)))
+
+        def log_power(count: Array) -> Array:
+            return (1 + beta) * log_density(params, with_outcome(row, count))
+
+        return counts_within(*count_window(log_power, jnp.float32(MOST)), points=self.points)
 
     def error(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Float[Array, ""]:
         """Return how much of the probability the sum misses, which bounds what the integral misses."""
@@ -207,47 +230,36 @@ class MonteCarlo(Rule):
         if not callable(self.sampler):
             raise TypeError(f"sampler: expected a function of (key, params, row), got {self.sampler!r}.")
 
-    def terms(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the terms, and their weights."""
-        held = jax.lax.stop_gradient((params, row))
+    def outcomes(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Outcomes:
+        """Return the draws, and one over their density."""
         keys = jax.random.split(jax.random.key(self.seed), self.draws)
-
-        def one(key: Array) -> Array:
-            drawn = with_outcome(row, jax.lax.stop_gradient(jnp.asarray(self.sampler(key, *held))))
-            own = log_density(params, drawn)
-            proposed = own if self.log_proposal is None else self.log_proposal(held[0], drawn)
-            # In this form the derivative is unbiased, whether or not the sampler can be differentiated.
-            return (1 + beta) * own - jax.lax.stop_gradient(proposed)
-
-        return jax.vmap(one)(keys), jnp.full(self.draws, 1 / self.draws)
+        points = jax.vmap(lambda key: jnp.asarray(self.sampler(key, params, row)))(keys)
+        # The draws are fixed, in which form the derivative is unbiased whether or not the sampler has one.
+        proposal = log_density if self.log_proposal is None else self.log_proposal
+        base = -jax.vmap(lambda point: proposal(params, with_outcome(row, point)))(points)
+        return Outcomes(points, base, jnp.full(self.draws, 1 / self.draws))
 
     def error(self, log_density: LogDensity, params: Any, row: Rows, beta: Array) -> Float[Array, ""]:
         """Return the relative standard error."""
-        logs, _ = self.terms(log_density, params, row, beta)
+        logs = self.terms(log_density, params, row, beta, self.fixed(log_density, params, row, beta))
         parts = jnp.exp(logs - logs.max())
         return parts.std() / parts.mean() / math.sqrt(self.draws)
 
 
-def count_terms(
-    log_power: Callable[[Any, Array], Array], own: Any, points: int = 257, upper: Any = 2.0**24
-) -> tuple[Array, Array]:
-    """Return the logarithms of a sum's terms over counts, and their weights.
+def counts_within(low: Array, high: Array, upper: Any = None, points: int = 257) -> Outcomes:
+    """Return the counts from the first to the last to sum over: all of them if they are few, else the first and a rule.
 
     Parameters
     ----------
-    log_power
-        The logarithm of the term, a function of what may be differentiated and of the count.
-    own
-        What may be differentiated.
-    points, upper
-        How many terms, and the largest count.
+    low, high
+        The first and the last count that has any mass.
+    upper
+        The largest count that is possible.
+    points
+        How many terms there may be.
     """
-    held = jax.lax.stop_gradient(own)
-    upper = jnp.asarray(upper, jnp.result_type(float))
-    low, high = jax.lax.stop_gradient(count_window(lambda at: log_power(held, at), upper))
     smooth = points * 3 // 8
     exact = points - smooth - 1
-    counts = low + jnp.arange(exact + 1.0)
     # Beyond `exact` terms, from half a count before the next: an integral over the logarithm of one more than the
     # distance from the first.
     ends = jnp.log(exact + 0.5), jnp.log(jnp.maximum(high - low + 1.5, exact + 0.5))
@@ -255,17 +267,11 @@ def count_terms(
     half = 0.5 * (ends[1] - ends[0])
     away = jnp.exp(ends[0] + half * (1 + jnp.asarray(nodes, jnp.result_type(float))))
     slope = jnp.where(half > 0, 1 / 24, 0.0)
-    weights = jnp.concatenate(
-        [
-            jnp.ones(exact).at[-1].add(-slope),
-            slope[None],
-            half * jnp.asarray(shares, jnp.result_type(float)) * away,
-        ]
-    )
-    at = jnp.concatenate([counts, low + (away - 1)])
-    logs = jax.vmap(lambda count: log_power(own, count))(at)
-    inside = (at <= upper + 0.5) & ~jnp.isnan(logs)
-    return jnp.where(inside, logs, -jnp.inf), jnp.where(inside, weights, 0.0)
+    smoothed = half * jnp.asarray(shares, jnp.result_type(float)) * away
+    weights = jnp.concatenate([jnp.ones(exact).at[-1].add(-slope), slope[None], smoothed])
+    at = jnp.concatenate([low + jnp.arange(exact + 1.0), low + (away - 1)])
+    outside = jnp.zeros_like(at, bool) if upper is None else at > upper + 0.5
+    return Outcomes(at, jnp.where(outside, -jnp.inf, 0.0), weights)
 
 
 def with_outcome(row: Rows, outcome: Array) -> Rows:
