@@ -20,6 +20,7 @@ and may give, each of which makes something possible or faster,
 ``compact(rows)``                        an equivalent model and rows that cost less to evaluate again and again
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
+``start``                                where to start the search of the mode of few rows, if not at zero
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
 ``parameter_names(columns)``             what to call the parameters
 ``check(rows)``                          an error, if the first rows show that the model cannot be evaluated
@@ -75,6 +76,7 @@ class Model(abc.ABC):
         conjugate: Any
         prior: Any
         robust_start: Any
+        start: Any
         parameter_names: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
