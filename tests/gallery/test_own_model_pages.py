@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow  # `make docs` runs them as well
+
 PAGES = Path(__file__).parents[2] / "docs" / "gallery"
 
 
@@ -49,7 +51,6 @@ def test_poisson_process(tmp_path, monkeypatch):
     assert page["robust"].contamination == pytest.approx(len(page["burst"]) / len(page["hours"]), abs=0.03)
 
 
-@pytest.mark.slow
 def test_black_box(tmp_path, monkeypatch, capsys):
     page = run("black-box", tmp_path, monkeypatch)
     draws = page["draws"]
@@ -65,7 +66,6 @@ def test_black_box(tmp_path, monkeypatch, capsys):
     assert len(page["again"]) == len(page["robust"])
 
 
-@pytest.mark.slow
 def test_numpyro_hierarchical(tmp_path, monkeypatch):
     pytest.importorskip("numpyro")
     page = run("numpyro-hierarchical", tmp_path, monkeypatch)

@@ -61,17 +61,16 @@ def agree(found, truth, names, within):
 def test_the_weighted_model_has_the_density_of_the_coreset():
     """Here the weighted sum by hand; what NumPyro makes of the user's model with its weights is the same."""
     rng, x = table()
-    y = x @ [1.0, -2.0] + 0.3 * rng.normal(size=ROWS)
-    model = bc.models.from_numpyro(line)
-    coreset = bc.summarize(x[:100], y[:100], model=model, method="uniform", size=9)
-    weighted, own = coreset.to_numpyro(), coreset.model
+    x, y, weights = x[:9], rng.normal(size=9), rng.uniform(1, 9, 9)
+    own = bc.models.from_numpyro(line).bound(["a", "b"], None)
+    weighted = own.weighted(bc.models.Rows(x, y), weights)
     theta = jnp.asarray([0.3, -0.2, 0.1])
     found = -potential_energy(numpyro.handlers.seed(weighted, 0), (), {}, own.layout(theta))
     free = own.layout(theta)
-    mean = coreset.X @ np.asarray(free["slope"])
+    mean = x @ np.asarray(free["slope"])
     sigma = float(np.exp(free["sigma"]))
-    each = -0.5 * ((coreset.y - mean) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
-    assert found == pytest.approx(float(coreset.weights @ each + own.log_prior(theta)), rel=1e-4)
+    each = -0.5 * ((y - mean) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
+    assert found == pytest.approx(float(weights @ each + own.log_prior(theta)), rel=1e-4)
 
 
 def test_models_of_plain_functions_go_to_numpyro_too():
