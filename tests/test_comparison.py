@@ -275,7 +275,7 @@ class TestMethods:
         assert method != "psvi" or frame.kept.tolist() == list(sizes)
 
     def test_warnings_say_whom_they_are_about_and_point_at_the_caller(self):
-        plans = {"calm": {"method": "uniform"}, "hasty": {"size": "auto", "candidates": 2, "tolerance": 1e-6}}
+        plans = {"calm": {"method": "uniform"}, "hasty": {"size": "auto", "candidates": 5, "tolerance": 1e-6}}
         with pytest.warns(UserWarning, match=r"^hasty: .*tolerance") as caught:
             bc.compare(POINTS, methods=plans, sizes=[3], test=TEST_X, sampler="laplace", draws=1000)
         assert len(caught) == 1

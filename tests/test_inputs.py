@@ -1,6 +1,5 @@
 """Bad input: every mistake is answered before any work begins, with what was received, where, and what to do."""
 
-import importlib
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ def _no_work(monkeypatch):
     def fail(*_, **__):
         pytest.fail("work began before the input was checked")
 
-    monkeypatch.setattr(importlib.import_module(bc.summarize.__module__), "prepare", fail)
+    monkeypatch.setattr("betacores.running.prepare", fail)
 
 
 def refused(error, *parts, data=X, y=None, **settings):

@@ -39,6 +39,7 @@ def examined_on_cluster(table: DaskTable, model: str | Model, key: jax.Array) ->
     source = table.source(Encoding(settled.labels))
     ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
     source.known = choose(source, nothing, (), ids).asked
+    settled.model.check(source.known.rows)
     return Problem(settled.model, source, None, None, settled.labels, settled.notes)
 
 

@@ -304,7 +304,8 @@ class Coreset:
     def to_numpyro(self) -> Callable[[], None]:
         """Return a weighted NumPyro model, a function without arguments, for any inference of NumPyro.
 
-        The parameters are the deterministic site ``theta``, in the order of `parameter_names`.
+        The parameters are the deterministic site ``theta``, in the order of `parameter_names`. Of a model that came
+        from NumPyro it is that model, with its own sites, on the weighted rows.
         """
         from betacores.export.numpyro_model import to_numpyro
 

@@ -103,6 +103,7 @@ def examined(
     settled = settle(reader.columns, found, model)
     source = FileSource(reader, Encoding(settled.labels))
     source.known = Pool(ids, source.encoded(sample), np.ones(len(ids), np.float32))
+    settled.model.check(source.known.rows)
     return Problem(settled.model, source, None, None, settled.labels, settled.notes)
 
 

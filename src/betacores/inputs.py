@@ -60,6 +60,7 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
         beyond += _beyond(response)
     notes = [*([note] if note else []), *told_of_large_cells(beyond)]
     rows = encode_rows(x, response, labels)
+    model.check(rows)
     return Problem(model, ArraySource(rows.x, rows.y, columns, weights), x, response, labels, tuple(notes))
 
 

@@ -21,13 +21,15 @@ from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model, Rows
+from betacores.models.open_model import OpenModel
 from betacores.noise import robust_noise
-from betacores.pilot import SAMPLE_ROWS, Found, Pilot, polished, rows_of, search
+from betacores.pilot import SAMPLE_ROWS, Found, Pilot, polished, rows_of, sampled, search
 from betacores.sampling import sample_rows
 from betacores.scores import Beliefs, default_score_beta, row_scores
 from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
 from betacores.sources.watch import Watch
 from betacores.tuning import Tuning, beta_grid, tune
+from betacores.units import with_own_unit
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray
@@ -204,6 +206,8 @@ def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
 
 def settled(model: Model, source: Source, sample: ArraySource | None, key: PRNGKeyArray, info: Info) -> Model:
     """Return the model with what it leaves to the data estimated."""
+    if isinstance(model, OpenModel) and model.log_unit is None:
+        return with_own_unit(model, source, sampled(source, key) if sample is None else sample)
     if not (isinstance(model, LinearRegression) and model.noise == "auto"):
         return model
     noise = robust_noise(source, model.intercept, key, sample)

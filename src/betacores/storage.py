@@ -132,6 +132,9 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         )
     if model is None:
         model = _model_from(summary["model"])
+    else:
+        labels = None if summary["labels"] is None else np.asarray(summary["labels"])
+        model = model.bound(summary["columns"], labels).restored(summary["model"]["settings"])
     kept, rows = pq.read_table(folder / "coreset.parquet"), pq.read_table(folder / "path.parquet")
     scores = pq.read_table(folder / "scores.parquet")
     info = Info(**summary["info"])

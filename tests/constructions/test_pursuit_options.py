@@ -103,7 +103,7 @@ def test_no_row_to_begin_with_is_from_scratch(dirty, scratch):
     ids=["beyond", "negative", "floats", "table", "mask", "word"],
 )
 def test_rows_that_do_not_exist_are_refused_before_any_work(init, error, message, dirty, monkeypatch):
-    monkeypatch.setattr("betacores.front_door.prepare", lambda *_, **__: pytest.fail("work has begun"))
+    monkeypatch.setattr("betacores.running.prepare", lambda *_, **__: pytest.fail("work has begun"))
     with pytest.raises(error, match=message):
         bc.summarize(dirty.x, init=init)
 

@@ -11,6 +11,7 @@ from betacores.info import Info
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Model
 from betacores.origin import Origin
 from betacores.quality import KLEstimate
+from betacores.scores import beliefs_over
 
 SCORE_BETA = 0.5
 
@@ -49,6 +50,7 @@ def coreset_of(
         scores=scores,
         covariate_scores=trust,
         contamination=float(np.clip(1 - believed.mean(), 0, 1)),
+        contamination_interval=beliefs_over(scores, trust).interval,
         model=model,
         method="pursuit",
         beta=SCORE_BETA,

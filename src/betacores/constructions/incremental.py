@@ -146,7 +146,8 @@ def incremental(
 
 def empty_state(model: Model, rows: Rows, capacity: int) -> State:
     """Return a coreset without members."""
-    places = jax.tree.map(lambda a: jnp.zeros((capacity, *a.shape[1:]), a.dtype), rows)
+    # Places without a row hold the first, of weight zero: a likelihood need not be defined at a row of zeros.
+    places = jax.tree.map(lambda a: jnp.broadcast_to(a[:1], (capacity, *a.shape[1:])), rows)
     mode = jnp.zeros(model.parameter_count(rows.x.shape[-1]), rows.x.dtype)
     return State(jnp.full(capacity, -1, jnp.int32), places, jnp.zeros(capacity, mode.dtype), jnp.int32(0), mode)
 

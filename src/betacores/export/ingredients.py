@@ -71,17 +71,22 @@ def ingredients(coreset: Coreset) -> Ingredients:
 
 def check_exportable(coreset: Coreset) -> None:
     """Refuse a coreset that an ordinary weighted program would read wrongly, or not at all."""
-    if coreset.readout == "beta" and coreset.beta != 0:
-        raise ValueError(
-            f"readout: the coreset was built to be read with the β-likelihood (readout='beta', β = {coreset.beta:g}), "
-            "and its weights are wrong for the ordinary likelihood of other tools; build it with readout='classical', "
-            "or draw with coreset.posterior()."
-        )
+    check_readable(coreset)
     if not isinstance(coreset.model, tuple(MODELS.values())):
         raise ValueError(
             f"model: there is no program for {coreset.model.name!r}, only for the built-in models "
             f"({', '.join(map(repr, MODELS))}); write one from coreset.to_frame(), with the weight of a row times its "
             "log-likelihood."
+        )
+
+
+def check_readable(coreset: Coreset) -> None:
+    """Refuse a coreset whose weights are not for the ordinary likelihood, or which has none."""
+    if coreset.readout == "beta" and coreset.beta != 0:
+        raise ValueError(
+            f"readout: the coreset was built to be read with the β-likelihood (readout='beta', β = {coreset.beta:g}), "
+            "and its weights are wrong for the ordinary likelihood of other tools; build it with readout='classical', "
+            "or draw with coreset.posterior()."
         )
     if not len(coreset):
         raise ValueError("The coreset is empty, and its posterior the prior; there is nothing to hand on.")

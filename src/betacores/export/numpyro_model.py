@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from betacores.export.ingredients import ingredients
+from betacores.export.own_model import own_model
 from betacores.export.reading import imports, opening, reading
+from betacores.models.open_model import OpenModel
 
 if TYPE_CHECKING:
     from betacores.coreset import Coreset
@@ -21,6 +23,8 @@ _LIKELIHOOD = {
 
 def to_numpyro(coreset: Coreset) -> Callable[[], None]:
     """Return a NumPyro model of the coreset: a function without arguments."""
+    if isinstance(coreset.model, OpenModel):
+        return own_model(coreset)
     parts = ingredients(coreset)
     try:
         import numpyro

@@ -11,10 +11,13 @@ from betacores.constructions.path import Path
 from betacores.coreset import Coreset
 from betacores.inputs import encode_rows
 from betacores.models import Rows
-from betacores.scores import contamination
+from betacores.scores import beliefs_over
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
+
+Interval = tuple[float, float]
 
 
 class Scored(NamedTuple):
@@ -23,6 +26,7 @@ class Scored(NamedTuple):
     scores: np.ndarray
     covariates: np.ndarray | None
     contamination: float
+    interval: Interval
 
 
 def scores_of(coresets: Sequence[Coreset], trust: Float[np.ndarray, " sites"], keep: bool) -> Scored:
@@ -32,7 +36,8 @@ def scores_of(coresets: Sequence[Coreset], trust: Float[np.ndarray, " sites"], k
         believed = [tau * (1.0 - coreset.contamination) for coreset, tau in zip(coresets, trust, strict=True)]
         mean = float(np.average(believed, weights=rows))
         # One number that looks like as many as there are rows, and takes the room of one.
-        return Scored(np.broadcast_to(np.float32(mean), (int(rows.sum()),)), None, 1.0 - mean)
+        scores = np.broadcast_to(np.float32(mean), (int(rows.sum()),))
+        return Scored(scores, None, 1.0 - mean, _interval(coresets, believed, trust))
     scores = np.concatenate(
         [
             np.asarray(coreset.scores) * np.asarray(tau, np.asarray(coreset.scores).dtype)
@@ -47,7 +52,17 @@ def scores_of(coresets: Sequence[Coreset], trust: Float[np.ndarray, " sites"], k
                 for coreset, count in zip(coresets, rows, strict=True)
             ]
         )
-    return Scored(scores, covariates, contamination(scores, covariates))
+    whole = beliefs_over(scores, covariates)
+    return Scored(scores, covariates, whole.contamination, whole.interval)
+
+
+def _interval(coresets: Sequence[Coreset], believed: list[float], trust: Float[np.ndarray, " sites"]) -> Interval:
+    """Return an interval for the share of all sites together, from theirs: errors of sites are independent."""
+    share = np.array([coreset.row_count for coreset in coresets], float)
+    share /= share.sum()
+    halves = [tau * np.ptp(coreset.contamination_interval) / 2 for coreset, tau in zip(coresets, trust, strict=True)]
+    centre, half = 1.0 - float(share @ believed), float(np.linalg.norm(share * halves))
+    return float(np.clip(centre - half, 0.0, 1.0)), float(np.clip(centre + half, 0.0, 1.0))
 
 
 def assembled(
@@ -74,6 +89,7 @@ def assembled(
         scores=scored.scores,
         covariate_scores=scored.covariates,
         contamination=scored.contamination,
+        contamination_interval=scored.interval,
         method="merge",
         columns=list(first.columns),
         labels=first.labels,

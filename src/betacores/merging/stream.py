@@ -35,7 +35,7 @@ from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.quality import ROUNDING, KLEstimate
 from betacores.responses import numeric_response, read_response
-from betacores.scores import contamination, default_score_beta, row_scores
+from betacores.scores import beliefs_over, default_score_beta, row_scores
 from betacores.sources import ArraySource
 
 # By what the votes of all that came before are multiplied.
@@ -210,7 +210,8 @@ def _weighed(present: Coreset, x: np.ndarray, y: np.ndarray | None, sample_weigh
         y=response,
         scores=scores,
         covariate_scores=None,
-        contamination=contamination(scores),
+        contamination=beliefs_over(scores, None).contamination,
+        contamination_interval=beliefs_over(scores, None).interval,
         model=model,
         method="pursuit",
         beta=present.beta,

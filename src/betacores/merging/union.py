@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from betacores.constructions.path import Path
-from betacores.constructions.pursuit import Settings, pursuit
+from betacores.constructions.pursuit import DEFAULTS, Settings, pursuit
 from betacores.divergence import as_beta
 from betacores.inputs import encode_rows
 from betacores.merging.trust import RIDGE, Bowls
@@ -26,8 +26,9 @@ from betacores.posteriors.derivatives import likelihood_derivatives, prior_deriv
 from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.weighted import PAD_ROWS, padded, weighted_posterior
 from betacores.quality import KLEstimate, kl_estimate
+from betacores.sampling import sample_of
 from betacores.sources import ArraySource
-from betacores.target import target_of
+from betacores.target import direct_target
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, PRNGKeyArray
@@ -111,8 +112,9 @@ def sparse_union(
     counted = np.flatnonzero(union.weights > 0)
     weights = union.weights[counted]
     source, eligible = _padded_source(union._rows(counted), weights)
-    keys = jax.random.split(key, 4)
-    found = polished(union.model, source, Found(union.mode(), "merged", ()), union.beta)
+    keys = jax.random.split(key, 3)
+    (found,) = polished(union.model, source, [Found(union.mode(), "merged", ())], [union.beta])
+    target = direct_target(union.model, source, union.beta)
     if size is not None and len(counted) <= size:
         path = Path(np.arange(len(counted)), weights[None].astype(np.float64), (), {"remaining": [0.0]})
     else:
@@ -120,17 +122,16 @@ def sparse_union(
             union.model,
             source,
             keys[0],
+            ids=sample_of(keys[1], eligible, settings.get("candidates", DEFAULTS.candidates)),
             size=size,
             beta=union.beta,
             found=found,
-            target=target_of(union.model, source, found, union.beta, keys[1]),
+            target=target,
             settings=Settings(readout=union.readout, **settings),
-            eligible=eligible,
             progress=progress,
         )
     places, kept = path.at(len(path.weights))
-    fresh = target_of(union.model, source, found, union.beta, keys[2])
-    estimate = kl_estimate(union.model, fresh, source.take(places), kept, keys[3], read_beta=union.beta)
+    estimate = kl_estimate(union.model, target, source.take(places), kept, keys[2], read_beta=union.beta)
     known = estimate if np.isfinite(estimate).all() else None
     return path._replace(indices=counted[path.indices]), known
 

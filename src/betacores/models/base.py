@@ -20,8 +20,11 @@ and may give, each of which makes something possible or faster,
 ``compact(rows)``                        an equivalent model and rows that cost less to evaluate again and again
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
+``start``                                where to start the search of the mode of few rows, if not at zero
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
 ``parameter_names(columns)``             what to call the parameters
+``check(rows)``                          an error, if the first rows show that the model cannot be evaluated
+``restored(settings)``                   the model with what had been estimated when it was saved
 ``bound(columns, labels)``               the model with what it leaves to the table settled: the number of classes, say,
                                          or the place of a column it was told by name
 =======================================  ============================================================
@@ -76,6 +79,7 @@ class Model(abc.ABC):
         conjugate: Any
         prior: Any
         robust_start: Any
+        start: Any
         parameter_names: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -98,6 +102,15 @@ class Model(abc.ABC):
     def bound(self, columns: list[str], labels: np.ndarray | None) -> Model:
         """Return the model for a table with these columns and, for a response of labels, these values of it."""
         del columns, labels
+        return self
+
+    def check(self, rows: Rows) -> None:
+        """Refuse rows at which the model cannot be evaluated, before any work."""
+        del rows
+
+    def restored(self, settings: dict[str, Any]) -> Model:
+        """Return the model with what had been estimated when it was saved with these settings."""
+        del settings
         return self
 
     def _flatten(self) -> tuple[tuple, tuple]:

@@ -72,14 +72,16 @@ def laplace(
     beta
         Of the β-likelihood; None is the classical posterior.
     start
-        Where to begin; zero if not given. The mode for slightly different weights is a good one.
+        Where to begin; where the model says, or zero, if not given. The mode for slightly different weights is a good
+        one.
     tolerance
         Of the squared Newton decrement.
     max_steps
         After so many steps the search gives up, which ``info.converged`` tells.
     """
     p = model.parameter_count(rows.x.shape[-1])
-    start = jnp.zeros(p, rows.x.dtype) if start is None else start
+    if start is None:
+        start = jnp.asarray(model.start, rows.x.dtype) if hasattr(model, "start") else jnp.zeros(p, rows.x.dtype)
 
     def look(theta: Float[Array, " p"]) -> Derivatives:
         return log_posterior_derivatives(model, theta, rows, weights, beta)

@@ -43,15 +43,20 @@ def weighted_posterior(
 
 
 def padded(rows: Rows, weights: Float[np.ndarray, " m"]) -> tuple[Rows, jax.Array]:
-    """Return rows and weights padded by rows of weight zero, in single precision."""
+    """Return rows and weights padded by rows of weight zero, in single precision.
+
+    They repeat the last row: a likelihood need not be defined at a row of zeros.
+    """
     count = len(weights)
     length = max(-(-count // PAD_ROWS), 1) * PAD_ROWS
 
     def pad(values: np.ndarray) -> jax.Array:
         values = np.asarray(values, np.float32)
-        return jnp.asarray(np.concatenate([values, np.zeros((length - count, *values.shape[1:]), np.float32)]))
+        more = [(0, length - count)] + [(0, 0)] * (values.ndim - 1)
+        return jnp.asarray(np.pad(values, more, mode="edge" if count else "constant"))
 
-    return Rows(pad(rows.x), None if rows.y is None else pad(rows.y)), pad(np.asarray(weights))
+    counted = np.pad(np.asarray(weights, np.float32), (0, length - count))
+    return Rows(pad(rows.x), None if rows.y is None else pad(rows.y)), jnp.asarray(counted)
 
 
 _conjugate = jax.jit(conjugate)

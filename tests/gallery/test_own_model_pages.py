@@ -1,0 +1,79 @@
+"""The gallery's pages on models of one's own do what they say."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow  # `make docs` runs them as well
+
+PAGES = Path(__file__).parents[2] / "docs" / "gallery"
+
+
+def run(page, tmp_path, monkeypatch):
+    """Run the cells of a page in a folder of its own."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
+    for cell in re.findall(r"```\{code-cell\} python\n(.*?)```", text, re.DOTALL):
+        exec(cell, names)
+    pyplot.close("all")
+    return names
+
+
+def test_autoregression(tmp_path, monkeypatch):
+    page = run("autoregression", tmp_path, monkeypatch)
+    found = {}
+    for name in ("classical", "robust"):
+        coreset = page[name]
+        draws = coreset.model.named(coreset.posterior(2000).draws)
+        found[name] = np.asarray(page["coefficients"](draws["partial"])).mean(0)
+    # The clean series, by least squares.
+    series = page["series"]
+    clean = np.linalg.lstsq(np.column_stack([series[1:-1], series[:-2]]), series[2:], rcond=None)[0]
+    assert np.abs(found["robust"] - clean).max() < 0.12
+    assert np.abs(found["classical"] - clean).max() > 0.5
+    assert np.isin(page["faulty"], page["suspicious"]).mean() >= 0.9
+    assert np.isin(page["suspicious"], page["spoiled"]).mean() > 0.8
+
+
+def test_poisson_process(tmp_path, monkeypatch):
+    page = run("poisson-process", tmp_path, monkeypatch)
+    expected = page["expected"]
+    off = {name: np.abs(page["rates"](page[name]).mean(0) / expected - 1).max() for name in ("classical", "robust")}
+    assert off["robust"] < 0.2
+    assert off["classical"] > 0.4
+    assert np.isin(page["burst"], page["found"]).all()
+    assert (~np.isin(page["found"], page["burst"])).sum() <= 3
+    assert page["robust"].contamination == pytest.approx(len(page["burst"]) / len(page["hours"]), abs=0.03)
+
+
+def test_black_box(tmp_path, monkeypatch, capsys):
+    page = run("black-box", tmp_path, monkeypatch)
+    draws = page["draws"]
+    for name, exact in page["truth"].items():
+        assert abs(draws["robust"][name].mean() - exact) < 4 * draws["robust"][name].std() + 0.02
+    assert abs(draws["classical"]["top"].mean() - 2.0) > 0.3
+    suspicious, wrong = page["suspicious"], page["wrong"]
+    assert (suspicious & wrong).sum() >= 0.95 * wrong.sum()
+    assert (suspicious & ~wrong).sum() <= 6
+    printed = capsys.readouterr().out
+    assert "log_likelihood: expected one number, got an array of shape (1,)" in printed
+    assert "normalising constant" in printed
+    assert len(page["again"]) == len(page["robust"])
+
+
+def test_numpyro_hierarchical(tmp_path, monkeypatch):
+    pytest.importorskip("numpyro")
+    page = run("numpyro-hierarchical", tmp_path, monkeypatch)
+    robust, classical = page["sites"]["robust"], page["sites"]["classical"]
+    np.testing.assert_allclose(robust["level"].mean(0), page["levels"], atol=0.25)
+    assert robust["slope"].mean() == pytest.approx(-0.7, abs=0.08)
+    assert robust["noise"].mean() == pytest.approx(0.3, abs=0.08)
+    assert classical["noise"].mean() > 1
+    assert (page["found"] & page["wrong"]).sum() >= 0.9 * page["wrong"].sum()
+    draws = page["draws"]
+    assert abs(draws["slope"].mean() - robust["slope"].mean()) < robust["slope"].std()
