@@ -15,7 +15,7 @@ import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
-from betacores.responses import distinct_count, numeric_response, read_response, several_labels, two_labels
+from betacores.responses import all_numbers, distinct_count, numeric_response, read_response, several_labels, two_labels
 from betacores.sources import ArraySource
 
 # Single precision has no use for larger cells: their squares must still fit, with room for sums.
@@ -50,6 +50,8 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
     model = model.bound(columns, labels)
     _check_prior(model, len(columns))
+    if hasattr(model, "check_rows"):
+        model.check_rows(x, columns)
     beyond = _beyond(x)
     if response is not None and labels is None:
         response = numeric_response(response, model.response)
@@ -171,6 +173,8 @@ def _choose_model(model: str | Model, y: np.ndarray | None) -> tuple[Model, str]
     values = distinct_count(y)
     if values == 2:
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
+    if not all_numbers(y):
+        return MODELS["softmax"](), f"model: 'softmax', since the response has {values} labels"
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
 
 
@@ -217,7 +221,7 @@ def _not_numeric(name: str, value: Any) -> str:
 
 def _check_prior(model: Model, columns: int) -> None:
     parameters = model.parameter_count(columns)
-    for part in getattr(model, "prior", ()):
+    for part in getattr(model, "prior", None) or ():
         if np.ndim(part) and len(part) != parameters:
             raise ValueError(f"prior: it is for {len(part)} parameters, the model has {parameters} for these columns.")
 

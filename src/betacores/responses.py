@@ -36,12 +36,12 @@ def read_response(y: Any, rows: int) -> np.ndarray:
 
 def numeric_response(response: np.ndarray, kind: str) -> np.ndarray:
     """Return a response of numbers, after checking that they are of the kind that the model describes."""
-    if response.dtype.kind not in "fiub":
+    if not all_numbers(response):
         words = [v for v in response.tolist() if not isinstance(v, numbers.Real)]
-        if words:
-            raise ValueError(
-                f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic', for more 'softmax'."
-            )
+        raise ValueError(
+            f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic', for more 'softmax'."
+        )
+    if response.dtype.kind not in "fiub":
         response = response.astype(np.float64)
     if kind == "count":
         wrong = (response < 0) | (response != np.floor(response))
@@ -93,6 +93,11 @@ def _label_values(response: np.ndarray) -> np.ndarray:
         return np.unique(response)
     except TypeError:
         raise TypeError("y: the label values are of different types; use one type, strings or numbers.") from None
+
+
+def all_numbers(response: np.ndarray) -> bool:
+    """Return whether every value is a number."""
+    return response.dtype.kind in "fiub" or all(isinstance(v, numbers.Real) for v in response.tolist())
 
 
 def distinct_count(y: np.ndarray) -> int:

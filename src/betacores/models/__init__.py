@@ -1,12 +1,26 @@
 """What is assumed of a row: one model a file, and the registry of their names."""
 
+from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.models.gaussian_mean import GaussianMean
 from betacores.models.linear import LinearRegression
 from betacores.models.logistic import LogisticRegression
+from betacores.models.negative_binomial import NegativeBinomialRegression
+from betacores.models.poisson import PoissonRegression
 from betacores.models.prior import GaussianPrior, gaussian_prior
+from betacores.models.softmax import SoftmaxRegression
 
-MODELS: dict[str, type[Model]] = {cls.name: cls for cls in (GaussianMean, LinearRegression, LogisticRegression)}
+MODELS: dict[str, type[Model]] = {
+    cls.name: cls
+    for cls in (
+        GaussianMean,
+        LinearRegression,
+        LogisticRegression,
+        SoftmaxRegression,
+        PoissonRegression,
+        NegativeBinomialRegression,
+    )
+}
 
 __all__ = [
     "MODELS",
@@ -16,6 +30,10 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "Model",
+    "NegativeBinomialRegression",
+    "PoissonRegression",
     "Rows",
+    "SeveralPredictors",
+    "SoftmaxRegression",
     "gaussian_prior",
 ]
