@@ -69,12 +69,12 @@ class SeveralPredictors(Model):
         last = theta.shape[-1] - self.further
         return theta[..., :last].reshape(*theta.shape[:-1], self.vectors, -1), theta[..., last:]
 
-    def predictors(self, thetas: Float[Array, "s p"], rows: Rows) -> list[Array]:
+    def predictors(self, thetas: Float[Array, "s p"], rows: Rows) -> Any:
         """Return `u` of rows (across) at draws (down); further parameters as columns."""
         coefficients, further = self.split(thetas)
         # One product for all vectors, and rows across: their number fills vector registers better.
-        eta = jnp.moveaxis(coefficients, 1, 0) @ self.features(rows).T
-        return [*self.with_offset(eta, rows.x), *(further[:, j, None] for j in range(self.further))]
+        eta = self.with_offset(jnp.moveaxis(coefficients, 1, 0) @ self.features(rows).T, rows.x)
+        return [*eta, *(further[:, j, None] for j in range(self.further))] if self.further else eta
 
     def log_likelihood(self, theta: Float[Array, " p"], row: Rows) -> Float[Array, ""]:
         """Return the log-likelihood of one row."""
@@ -84,9 +84,9 @@ class SeveralPredictors(Model):
         """Return `∫ p(ψ | x, θ)^(1+β) dψ` of one row."""
         return self.response_power_integral(self._of_row(theta, row), beta)
 
-    def _of_row(self, theta: Float[Array, " p"], row: Rows) -> list[Array]:
+    def _of_row(self, theta: Float[Array, " p"], row: Rows) -> Float[Array, " d"]:
         coefficients, further = self.split(theta)
-        return [*self.with_offset(coefficients @ self.features(row), row.x), *further]
+        return jnp.concatenate([self.with_offset(coefficients @ self.features(row), row.x), further])
 
 
 def row_derivatives(
@@ -98,16 +98,14 @@ def row_derivatives(
     u = jnp.concatenate([eta.T, jnp.broadcast_to(further, (eta.shape[1], model.further))], axis=1)
 
     def gradient(at: Float[Array, " d"], y: Array) -> tuple[Array, tuple[Array, Array]]:
-        value, slope = jax.value_and_grad(lambda own: function(list(own), y))(at)
+        value, slope = jax.value_and_grad(lambda own: function(own, y))(at)
         return slope, (value, slope)
 
     hessian, (value, slope) = jax.vmap(jax.jacfwd(gradient, has_aux=True))(u, rows.y)
     return value, slope, hessian
 
 
-def gradients_of(
-    model: SeveralPredictors, slope: Float[Array, "n d"], z: Float[Array, "n q"]
-) -> Float[Array, "n p"]:
+def gradients_of(model: SeveralPredictors, slope: Float[Array, "n d"], z: Float[Array, "n q"]) -> Float[Array, "n p"]:
     """Return the gradients by θ from those by `u`."""
     own = slope[:, : model.vectors, None] * z[:, None, :]
     return jnp.concatenate([own.reshape(len(z), -1), slope[:, model.vectors :]], axis=1)

@@ -45,7 +45,7 @@ def offset_column(exposure: str | int | None, offset: str | int | None, columns:
     if isinstance(asked, str):
         if asked not in columns:
             shown = ", ".join(map(repr, columns[:10]))
-            raise ValueError(f"{what}: the table has no column {asked!r}; it has {shown}. Constant columns are left out.")
+            raise ValueError(f"{what}: the table has no column {asked!r} that varies; it has {shown}.")
         return columns.index(asked)
     if asked >= len(columns):
         raise ValueError(f"{what}: there is no column {asked}; the table has {len(columns)}, counted from 0.")

@@ -129,7 +129,7 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
         """Return the log-probability of a count."""
         # Counts stay where they are when points are moved.
         y = jax.lax.stop_gradient(y)
-        eta, size = jnp.minimum(u[0], LARGEST_ETA), self._size(u)
+        eta, size = jnp.minimum(u[0], LARGEST_ETA), jnp.exp(self._log_size(u))
         some, mean = jnp.maximum(y, 1), jnp.exp(eta)
         away = jnp.log(some) - jnp.where(y < 1, 0.0, eta)
         scatter = 0.5 * (jnp.log(some) + jnp.log1p(some / size)) + HALF_LOG_TAU
@@ -139,7 +139,7 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
 
     def response_power_integral(self, u: Any, beta: Float[Array, ""]) -> Float[Array, "..."]:
         """Return `Σ_k p(k)^(1+β)`."""
-        return power_sum(jnp.clip(u[0], -LARGEST_ETA, LARGEST_ETA), self._size(u), beta)
+        return power_sum(jnp.clip(u[0], -LARGEST_ETA, LARGEST_ETA), self._log_size(u), beta)
 
     def robust_start(self, rows: Rows) -> Float[np.ndarray, " p"]:
         """Start from the line of least absolute deviations through the log-counts, and the scatter around it."""
@@ -154,8 +154,7 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
         excess = float(np.median(((y - mean) ** 2 / mean - 0.455) / (0.455 * mean)))
         return np.append(line, np.log(np.clip(excess, 0.05, 5.0)))
 
-    def _size(self, u: Any) -> Float[Array, "..."]:
-        """Return `r`, one over the dispersion."""
-        if self.dispersion is not None:
-            return 1 / jnp.asarray(self.dispersion, jnp.result_type(float))
-        return jnp.exp(-jnp.clip(u[1], -LARGEST_LOG_DISPERSION, LARGEST_LOG_DISPERSION))
+    def _log_size(self, u: Any) -> Float[Array, "..."]:
+        """Return `log r`, less the logarithm of the dispersion."""
+        log_dispersion = u[1] if self.dispersion is None else jnp.log(jnp.asarray(self.dispersion, u[0].dtype))
+        return -jnp.clip(log_dispersion, -LARGEST_LOG_DISPERSION, LARGEST_LOG_DISPERSION)

@@ -156,4 +156,4 @@ def _asymptotic(eta: Float[Array, "..."], power: Float[Array, ""]) -> Float[Arra
 
 
 def _series_coefficient(j: int, power: Float[Array, ""]) -> Float[Array, ""]:
-    return sum(c * power ** (j - 2 * i) for i, c in enumerate(SERIES[j - 1]))
+    return jnp.asarray(sum(c * power ** (j - 2 * i) for i, c in enumerate(SERIES[j - 1])))

@@ -4,8 +4,8 @@ Adding one vector to all `θ_k` changes nothing, so the first class has `θ_0 = 
 it: K−1 vectors of coefficients, one after the other. Two classes make a logistic regression.
 
 The default prior prefers no class. It is that of K independent vectors of N(0, ½) less the first one's: every log-odds
-between two classes, the first or not, is N(0, 1), and any two with a class in common have correlation ½. Its precision is
-`2 (I − 1 1ᵀ/K)` over classes, for every coefficient by itself.
+between two classes, the first or not, is N(0, 1), and any two with a class in common have correlation ½. Its precision
+is `2 (I − 1 1ᵀ/K)` over classes, for every coefficient by itself.
 
 The power integral is the sum over the classes, `Σ_k p_k^(1+β)`.
 """
@@ -92,7 +92,7 @@ class SoftmaxRegression(SeveralPredictors):
 
     def response_log_likelihood(self, u: Any, y: Any) -> Float[Array, "..."]:
         """Return the log-probability of a label."""
-        logits = jnp.stack(u)
+        logits = jnp.asarray(u)
         # Two labels come as −1 and +1.
         code = (jax.lax.stop_gradient(y) + 1) / 2 if self.vectors == 1 else jax.lax.stop_gradient(y)
         place = jnp.arange(1, self.vectors + 1, dtype=logits.dtype).reshape(-1, *[1] * (logits.ndim - 1))
@@ -100,7 +100,7 @@ class SoftmaxRegression(SeveralPredictors):
 
     def response_power_integral(self, u: Any, beta: Float[Array, ""]) -> Float[Array, "..."]:
         """Return the sum of `p^(1+β)` over the classes."""
-        logits = jnp.stack(u)
+        logits = jnp.asarray(u)
         total = _log_total(logits)
         return jnp.exp(-(1 + beta) * total) + jnp.exp((1 + beta) * (logits - total)).sum(0)
 

@@ -29,7 +29,9 @@ def stirling_rest(z: Float[Array, "..."]) -> Float[Array, "..."]:
     for i in range(1, LEAST):
         product = product * (near + i)
     beyond = near + LEAST
-    shifted = (beyond - 0.5) * jnp.log(beyond) - LEAST + series(beyond) - jnp.log(product) - (near - 0.5) * jnp.log(near)
+    shifted = (
+        (beyond - 0.5) * jnp.log(beyond) - LEAST + series(beyond) - jnp.log(product) - (near - 0.5) * jnp.log(near)
+    )
     return jnp.where(z < LEAST, shifted, series(jnp.maximum(z, LEAST)))
 
 
@@ -38,3 +40,19 @@ def series(z: Float[Array, "..."]) -> Float[Array, "..."]:
     inverse = 1 / z
     square = inverse * inverse
     return inverse * (1 / 12 - square * (1 / 360 - square / 1260))
+
+
+def psi_rests(z: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Return `log z − ψ(z)` and `ψ'(z) − 1/z` for z > 0, with ψ the derivative of `log Γ`."""
+    near = jnp.minimum(z, LEAST)
+    beyond = jnp.maximum(z, near + jnp.where(z < LEAST, LEAST, 0))
+    inverse = 1 / beyond
+    square = inverse * inverse
+    first = inverse * (0.5 + inverse * (1 / 12 - square * (1 / 120 - square / 252)))
+    second = square * (0.5 + inverse * (1 / 6 - square * (1 / 30 - square / 42)))
+    # ψ(z) = ψ(z + 8) − Σ 1/(z + i) for small z.
+    steps = [1 / (near + i) for i in range(LEAST)]
+    small = z < LEAST
+    own = first + jnp.log(near / (near + LEAST)) + sum(steps)
+    other = second + 1 / (near + LEAST) + sum(step * step for step in steps) - steps[0]
+    return jnp.where(small, own, first), jnp.where(small, other, second)
