@@ -15,7 +15,15 @@ import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
-from betacores.responses import all_numbers, distinct_count, numeric_response, read_response, several_labels, two_labels
+from betacores.responses import (
+    all_numbers,
+    check_few_labels,
+    distinct_count,
+    numeric_response,
+    read_response,
+    several_labels,
+    two_labels,
+)
 from betacores.sources import ArraySource
 
 # Single precision has no use for larger cells: their squares must still fit, with room for sums.
@@ -174,6 +182,7 @@ def _choose_model(model: str | Model, y: np.ndarray | None) -> tuple[Model, str]
     if values == 2:
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
     if not all_numbers(y):
+        check_few_labels(y)
         return MODELS["softmax"](), f"model: 'softmax', since the response has {values} labels"
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
 

@@ -101,7 +101,8 @@ def prepare(
         if not at.converged:
             info.warnings.append("The search for the robust mode did not converge; scores may be off.")
         scores = _timed(info, "scores", lambda: row_scores(model, source, at.theta, score_beta))
-        if scores_too_high(scores):
+        # Labels are not close to each other: it is the prior then that makes the model less sure than the rows are.
+        if model.response != "classes" and scores_too_high(scores):
             info.warnings.append(
                 f"Rows fit better than the model allows (mean score {scores.mean():.2f}, where 1 is the most it can "
                 "mean): some lie closer together than it says, in a tight cluster perhaps, or its scale is too large."

@@ -91,6 +91,10 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
         """Return the same model with another prior of the coefficients."""
         return self._with(coefficient_prior=prior)
 
+    def without_intercept(self) -> NegativeBinomialRegression:
+        """Return the same model without a constant in its linear predictor."""
+        return self._with(intercept=False)
+
     def _with(self, **settings: Any) -> NegativeBinomialRegression:
         model = object.__new__(NegativeBinomialRegression)
         vars(model).update(vars(self) | settings)

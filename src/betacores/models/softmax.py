@@ -61,10 +61,26 @@ class SoftmaxRegression(SeveralPredictors):
         found = self.classes if labels is None else len(labels)
         if found is None or (self.classes is not None and self.classes != found):
             raise ValueError(f"classes: the model has {self.classes}, the response {found} labels; leave classes out.")
-        prior = self.prior or symmetric_prior(found, len(columns) + int(self.intercept))
+        prior = self.prior or symmetric_prior(found, np.eye(len(columns) + int(self.intercept)))
         model = SoftmaxRegression(found, self.intercept, prior)
         model.called = None if labels is None else json.dumps([str(label) for label in labels.tolist()])
         return model
+
+    def with_units(self, precision: Float[np.ndarray, "q q"]) -> SoftmaxRegression:
+        """Return the same model with the symmetric prior of coefficients that have this precision in other units."""
+        model = SoftmaxRegression(self.classes, self.intercept)
+        model.prior = symmetric_prior(self.vectors + 1, precision)
+        model.called = self.called
+        return model
+
+    def units(self) -> Float[np.ndarray, "q q"] | None:
+        """Return the precision that a symmetric prior has of the coefficients of one log-odds; None for others."""
+        if self.prior is None or np.ndim(self.prior.precision) != 2 or np.any(self.prior.mean):
+            return None
+        whole = np.asarray(self.prior.precision, np.float64)
+        size = len(whole) // self.vectors
+        own = whole[:size, :size] / (2 - 2 / (self.vectors + 1))
+        return own if np.allclose(symmetric_prior(self.vectors + 1, own).precision, whole, rtol=1e-9) else None
 
     @property
     def vectors(self) -> int:
@@ -115,10 +131,10 @@ class SoftmaxRegression(SeveralPredictors):
         return start.ravel()
 
 
-def symmetric_prior(classes: int, coefficients: int) -> GaussianPrior:
-    """Return the prior that prefers no class: log-odds between any two of N(0, 1)."""
+def symmetric_prior(classes: int, precision: Float[np.ndarray, "q q"]) -> GaussianPrior:
+    """Return the prior that prefers no class: log-odds between any two have coefficients of this precision."""
     between = 2 * (np.eye(classes - 1) - 1 / classes)
-    return GaussianPrior(np.zeros(()), np.kron(between, np.eye(coefficients)))
+    return GaussianPrior(np.zeros(()), np.kron(between, precision))
 
 
 def _log_total(logits: Float[Array, "m ..."]) -> Float[Array, "..."]:
