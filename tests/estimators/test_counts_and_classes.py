@@ -68,23 +68,15 @@ def test_two_classes_by_softmax_are_those_of_the_logistic_model(flowers):
 
 def test_wrong_labels_do_less_harm_than_to_the_classical_fit():
     rng = np.random.default_rng(1)
-    centres = np.array([[2.0, 0, 0], [0, 2, 0], [0, 0, 2], [-2, -2, -2]])
-    clean = rng.integers(4, size=1500)
-    x = centres[clean] + rng.normal(size=(1500, 3))
-    # One kind of label is taken for another, which a classical fit follows.
-    y = np.where((clean == 0) & (rng.random(1500) < 0.35), 3, clean)
-    held = rng.integers(4, size=4000)
+    centres = 1.5 * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1]])
+    own, held = rng.integers(4, size=1500), rng.integers(4, size=4000)
+    wrong = rng.random(1500) < 0.1
+    x = centres[own] * np.where(wrong, 2.5, 1.0)[:, None] + rng.normal(size=(1500, 3))
+    y = np.where(wrong, (own + 1) % 4, own)
     test = centres[held] + rng.normal(size=(4000, 3))
-    truth = special.log_softmax(test @ centres.T - 0.5 * (centres**2).sum(1), axis=1)
-    robust = CoresetClassifier(size=60, beta=1.0, method_settings={"draws": 200}).fit(x, y)
-    classical = LogisticRegression().fit(x, y)
-
-    def divergence(fitted):
-        return (np.exp(truth) * (truth - np.log(np.maximum(fitted.predict_proba(test), 1e-12)))).sum(1).mean()
-
-    assert divergence(robust) < 0.7 * divergence(classical)
-    wrong = clean != y
-    assert robust.scores_[wrong].mean() < 0.3 < 0.8 < robust.scores_[~wrong].mean()
+    robust = CoresetClassifier(**{**LIGHT, "size": 60, "beta": 1.0}).fit(x, y)
+    assert robust.score(test, held) > LogisticRegression().fit(x, y).score(test, held) + 0.03
+    assert robust.scores_[wrong].mean() < 0.1 < 0.9 < robust.scores_[~wrong].mean()
 
 
 def test_counts_have_the_mean_and_the_scatter_of_the_posterior(visits):
@@ -107,23 +99,24 @@ def test_counts_have_the_mean_and_the_scatter_of_the_posterior(visits):
 
 def test_the_coreset_of_counts_is_in_the_units_of_the_table(visits):
     x, y, _ = visits
-    for model in ("poisson", "negative-binomial"):
-        fitted = CoresetRegressor(**LIGHT, model=model).fit(x, y)
-        draws = fitted.coreset_.posterior(4000).draws
-        log_means = x[:50] @ draws[:, :2].T + draws[:, 2]
-        np.testing.assert_allclose(np.exp(log_means).mean(1), fitted.predict(x[:50]), rtol=0.05)
-        assert fitted.coreset_.parameter_names[:3] == ["x0", "x1", "intercept"]
+    fitted = CoresetRegressor(**LIGHT, model="poisson").fit(x, y)
+    draws = fitted.coreset_.posterior(4000).draws
+    np.testing.assert_allclose(np.exp(x[:50] @ draws[:, :2].T + draws[:, 2]).mean(1), fitted.predict(x[:50]), rtol=0.05)
+    assert fitted.coreset_.parameter_names == ["x0", "x1", "intercept"]
 
 
 def test_dispersed_counts_scatter_more():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(800, 1))
-    mean = np.exp(0.5 * x[:, 0] + 2)
+    x = rng.normal(5000, 100, size=(800, 1))
+    mean = np.exp((x[:, 0] - 5000) / 200 + 2)
     y = rng.negative_binomial(2, 2 / (2 + mean))
     fitted = CoresetRegressor(**{**LIGHT, "beta": 0.1}, model="negative-binomial").fit(x, y)
     predicted, deviation = fitted.predict(x, return_std=True)
     np.testing.assert_allclose(predicted, mean, rtol=0.3)
     np.testing.assert_allclose(deviation, np.sqrt(mean + mean**2 / 2), rtol=0.35)
+    draws = fitted.coreset_.posterior(4000).draws
+    assert fitted.coreset_.parameter_names == ["x0", "intercept", "log dispersion"]
+    np.testing.assert_allclose(np.exp(x[:50] @ draws[:, :1].T + draws[:, 1]).mean(1), fitted.predict(x[:50]), rtol=0.05)
 
 
 def test_exposure_is_a_column_by_name(visits):
