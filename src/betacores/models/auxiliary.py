@@ -96,12 +96,19 @@ def row_derivatives(
     coefficients, further = model.split(theta)
     eta = model.with_offset(coefficients @ model.features(rows).T, rows.x)
     u = jnp.concatenate([eta.T, jnp.broadcast_to(further, (eta.shape[1], model.further))], axis=1)
+    return derivatives_by_u(function, u, rows.y)
+
+
+def derivatives_by_u(
+    function: Callable[[Any, Any], Array], u: Float[Array, "n d"], y: Float[Array, " n"]
+) -> tuple[Float[Array, " n"], Float[Array, "n d"], Float[Array, "n d d"]]:
+    """Return an elementwise function of `u` and the response, its gradients and its Hessians by `u`, row by row."""
 
     def gradient(at: Float[Array, " d"], y: Array) -> tuple[Array, tuple[Array, Array]]:
         value, slope = jax.value_and_grad(lambda own: function(own, y))(at)
         return slope, (value, slope)
 
-    hessian, (value, slope) = jax.vmap(jax.jacfwd(gradient, has_aux=True))(u, rows.y)
+    hessian, (value, slope) = jax.vmap(jax.jacfwd(gradient, has_aux=True))(u, y)
     return value, slope, hessian
 
 
