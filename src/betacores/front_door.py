@@ -308,5 +308,5 @@ def _kept_rows(problem: Problem, path: Path) -> tuple[np.ndarray, np.ndarray | N
     if path.points is None:
         return x, y
     moved = np.asarray(path.points.x, np.float64)
-    # Labels are not moved, and come back as they were given.
-    return moved, y if y is None or problem.labels is not None else np.asarray(path.points.y, np.float64)
+    # Only real responses are moved; others come back as they were given.
+    return moved, np.asarray(path.points.y, np.float64) if problem.model.response == "real" else y

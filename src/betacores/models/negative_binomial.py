@@ -30,8 +30,8 @@ from betacores.models.stirling import HALF_LOG_TAU, stirling_rest
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
 
-# Dispersions beyond e^±20 are those: Poisson counts, and nearly all counts zero.
-LARGEST_LOG_DISPERSION = 20.0
+# Dispersions beyond are as good as these: Poisson counts, and nearly all counts zero.
+LEAST_LOG_DISPERSION, LARGEST_LOG_DISPERSION = -15.0, 10.0
 
 
 @final
@@ -143,7 +143,7 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
 
     def response_power_integral(self, u: Any, beta: Float[Array, ""]) -> Float[Array, "..."]:
         """Return `Σ_k p(k)^(1+β)`."""
-        return power_sum(jnp.clip(u[0], -LARGEST_ETA, LARGEST_ETA), self._log_size(u), beta)
+        return power_sum(u[0], self._log_size(u), beta)
 
     def robust_start(self, rows: Rows) -> Float[np.ndarray, " p"]:
         """Start from the line of least absolute deviations through the log-counts, and the scatter around it."""
@@ -161,4 +161,4 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
     def _log_size(self, u: Any) -> Float[Array, "..."]:
         """Return `log r`, less the logarithm of the dispersion."""
         log_dispersion = u[1] if self.dispersion is None else jnp.log(jnp.asarray(self.dispersion, u[0].dtype))
-        return -jnp.clip(log_dispersion, -LARGEST_LOG_DISPERSION, LARGEST_LOG_DISPERSION)
+        return -jnp.clip(log_dispersion, LEAST_LOG_DISPERSION, LARGEST_LOG_DISPERSION)

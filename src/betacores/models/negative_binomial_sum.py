@@ -41,6 +41,10 @@ TERMS = len(WEIGHTS)
 MIDDLE = 16.0
 # Nodes reach where `p^a` has fallen by e^-17.
 REACH = 17.0
+# Sums of powers that are nearer to zero are no numbers of single precision.
+LEAST = 1e-35
+# Log-means beyond this are taken as this.
+FARTHEST_ETA = 30.0
 # Log-ratios beyond this are as good as linear.
 FARTHEST = 60.0
 
@@ -63,14 +67,19 @@ def half_deviance(
     # (x − μ)/(μ + r), from the side that does not overflow.
     down, up = jnp.minimum(away, 0.0), jnp.maximum(away, 0.0)
     relative = (mean * jnp.expm1(down) - x * jnp.expm1(-up)) / (mean + size)
+    return x * first - size * _log_ratio(relative, x + size, mean + size)
+
+
+def _log_ratio(relative: Array, one: Array, other: Array) -> Array:
+    """Return `log one/other`, from what the ratio is above one where that has more digits."""
     close = jnp.abs(relative) < 0.5
-    second = jnp.where(close, jnp.log1p(jnp.where(close, relative, 0.0)), jnp.log(x + size) - jnp.log(mean + size))
-    return x * first - size * second
+    return jnp.where(close, jnp.log1p(jnp.where(close, relative, 0.0)), jnp.log(one) - jnp.log(other))
 
 
 def power_sum(eta: Float[Array, "..."], log_size: Float[Array, "..."], beta: Float[Array, ""]) -> Float[Array, "..."]:
     """Return `Σ_k p(k)^(1+β)` of a negative binomial distribution with log-mean η and log-size log r, elementwise."""
-    return _points(eta, log_size, 1 + beta)
+    inside = jnp.clip(eta, -FARTHEST_ETA, FARTHEST_ETA)
+    return jnp.maximum(_points(inside, log_size, 1 + beta), LEAST)
 
 
 @jax.custom_jvp
@@ -186,14 +195,19 @@ def _integral(eta: Array, mean: Array, size: Array, power: Array, function: Call
         place, weight = at
         # The node by its log-ratio to the mean, which keeps its digits.
         shift = lowest + width * place
-        away = 2 * jnp.log1p(2 * jnp.sinh(0.5 * shift) ** 2 + slant * jnp.sinh(shift))
+        near = jnp.maximum(shift, -1.0)
+        away = 2 * jnp.log1p(2 * jnp.sinh(0.5 * near) ** 2 + slant * jnp.sinh(near))
+        # The same far below the mean, where next to nothing is left of one.
+        far = jnp.minimum(shift, -1.0)
+        below = 0.5 * (1 + slant) - 0.5 * jnp.exp(-2 * far) * (size / mean) / (1 + slant)
+        away = jnp.where(shift < -1, 2 * (far + jnp.log(jnp.maximum(below, LEAST))), away)
         x = mean * jnp.exp(away)
         both = x + size
         scatter = 0.5 * (jnp.log(x) + jnp.log1p(x / size)) + HALF_LOG_TAU
         log_probability = series(both) - series(x) - rest - scatter - half_deviance(x, away, mean, size)
         relative = mean * jnp.expm1(away) / (mean + size)
         psi, trigamma = psi_rests(both)
-        by_size = size * (jnp.log1p(relative) - relative - psi + ends[0])
+        by_size = size * (_log_ratio(relative, both, mean + size) - relative - psi + ends[0])
         bend = by_size + size * size * (relative * relative / both + trigamma - ends[1])
         point = Point(log_probability, relative * size, by_size, bend)
         stretch = 2 * weight * width * jnp.sqrt(x) * jnp.sqrt(both)

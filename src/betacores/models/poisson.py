@@ -50,6 +50,8 @@ SERIES = (
         *(-15823877 / 477757440, 226287557 / 955514880, -272785979 / 1337720832),
     ),
 )
+# Sums that are nearer to zero are no numbers of single precision.
+LEAST = 1e-35
 # Beyond this power the coefficients of the sum would not fit single precision.
 LARGEST_POWER = 9.0
 
@@ -132,7 +134,7 @@ def power_sum(eta: Float[Array, "..."], beta: Float[Array, ""]) -> Float[Array, 
     """Return `Σ_k p(k)^(1+β)` of a Poisson distribution with log-mean η."""
     power, edge = 1 + beta, math.log(SUMMED_MEAN)
     small, large = jnp.minimum(eta, edge), jnp.clip(eta, edge, LARGEST_ETA)
-    return jnp.where(eta < edge, _summed(small, power), _asymptotic(large, power))
+    return jnp.maximum(jnp.where(eta < edge, _summed(small, power), _asymptotic(large, power)), LEAST)
 
 
 def _summed(eta: Float[Array, "..."], power: Float[Array, ""]) -> Float[Array, "..."]:
