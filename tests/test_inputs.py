@@ -164,7 +164,10 @@ class TestResponse:
 
     def test_words_are_no_real_response(self):
         refused(ValueError, "expected numbers", "logistic", y=LABELS, model="linear")
-        refused(ValueError, "expected numbers", y=list("abc") * 4)
+        refused(ValueError, "expected numbers", y=list("abc") * 4, model="linear")
+        refused(
+            ValueError, "at most 20 kinds", "softmax", data=np.arange(30.0)[:, None], y=[f"{j}th" for j in range(30)]
+        )
 
 
 class TestSettings:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor, Model, Rows
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def transformed(model: Model, log_likelihood: Array, columns: int, beta: Beta) -
     return log_likelihood if beta is None else _tempered(log_likelihood, model.log_temperature(columns, beta), beta)
 
 
-def response_likelihood(model: LinearPredictor, eta: Array, y: Array | None, beta: Beta) -> Array:
-    """Return `f` as a function of the linear predictor, elementwise."""
+def response_likelihood(model: LinearPredictor | SeveralPredictors, eta: Any, y: Array | None, beta: Beta) -> Array:
+    """Return `f` as a function of the linear predictor, or of several, elementwise."""
     log_likelihood = jnp.maximum(model.response_log_likelihood(eta, y), FLOOR)
     if beta is None:
         return log_likelihood
@@ -77,7 +78,10 @@ def likelihoods(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Bet
     """Return `f` of rows (down) under draws (across), by the model's fast path if it has one."""
     if isinstance(model, LinearPredictor):
         # Rows across: their number, a batch or a capacity, fills vector registers better than the number of draws.
-        return response_likelihood(model, thetas @ model.features(rows).T, rows.y, beta).T
+        eta = model.with_offset(thetas @ model.features(rows).T, rows.x)
+        return response_likelihood(model, eta, rows.y, beta).T
+    if isinstance(model, SeveralPredictors):
+        return response_likelihood(model, model.predictors(thetas, rows), rows.y, beta).T
     if not hasattr(model, "log_likelihoods"):
         over_draws = jax.vmap(likelihood, in_axes=(None, 0, None, None))
         return jax.vmap(over_draws, in_axes=(None, None, 0, None))(model, thetas, rows, beta)

@@ -14,7 +14,7 @@ import numpy as np
 from betacores.inputs import LARGEST_CELL, Problem, bound_model, chosen_model, told_of_large_cells
 from betacores.models import Model
 from betacores.pilot import SAMPLE_ROWS
-from betacores.responses import MOST_LABELS, check_numbers, several_labels, two_labels
+from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, several_labels, two_labels
 from betacores.sampling import sample_rows
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
@@ -51,11 +51,14 @@ def settle(columns: list[str], found: Findings, model: str | Model) -> Settled:
     """Choose the model if that was left open, and check that it fits the table."""
     responds = found.words is not None
     many = MOST_LABELS + 1
-    chosen, note = chosen_model(model, (many if found.values is None else len(found.values)) if responds else None)
+    values = many if found.values is None else len(found.values)
+    if found.words and model == "auto" and found.values is not None:
+        check_few_labels(found.values)
+    chosen, note = chosen_model(model, values if responds else None, words=bool(found.words))
     labels = None
     if responds and chosen.response in ("binary", "classes"):
-        values = np.arange(many) if found.values is None else found.values
-        labels = two_labels(values) if chosen.response == "binary" else several_labels(values)
+        given = np.arange(many) if found.values is None else found.values
+        labels = two_labels(given) if chosen.response == "binary" else several_labels(given)
     if found.words and labels is None:
         said = "words" if found.values is None else repr(found.values[0].item())
         raise ValueError(f"y: expected numbers, got {said}; choose model='logistic' or 'softmax' for labels.")
@@ -99,7 +102,7 @@ def examined(
     """
     check_size(reader.row_count, reader.columns)
     ids = sample_rows(key, reader.row_count, SAMPLE_ROWS)
-    found, sample = _pass(reader, ids, wanted_response(model), seen)
+    found, sample = _pass(reader, ids, model, seen)
     settled = settle(reader.columns, found, model)
     source = FileSource(reader, Encoding(settled.labels))
     source.known = Pool(ids, source.encoded(sample), np.ones(len(ids), np.float32))
@@ -128,8 +131,10 @@ class Encoding:
 
 
 def _pass(
-    reader: Reader, ids: np.ndarray, response: str, seen: Callable[[int, int], None] | None
+    reader: Reader, ids: np.ndarray, model: str | Model, seen: Callable[[int, int], None] | None
 ) -> tuple[Findings, Raw]:
+    response = wanted_response(model)
+    check = _check_of(model, reader.columns)
     low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
     xs, ys, beyond = [], [], 0
     values: set | None = set()
@@ -137,6 +142,7 @@ def _pass(
         below, above = raw.x.min(0), raw.x.max(0)
         if not (np.isfinite(below).all() and np.isfinite(above).all()):
             raise _not_finite(reader, raw)
+        check(reader, raw)
         low, high = np.minimum(low, below), np.maximum(high, above)
         if max(-below.min(), above.max()) > LARGEST_CELL:
             beyond += int((np.abs(raw.x) > LARGEST_CELL).sum())
@@ -160,6 +166,22 @@ def _pass(
     )
     words = None if reader.response is None else reader.response == "words"
     return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0)
+
+
+def _check_of(model: str | Model, columns: list[str]) -> Callable[[Reader, Raw], None]:
+    """Return what a model that was named wants of the rows, as a check of a block."""
+    chosen = None if model == "auto" else chosen_model(model, None)[0]
+    if chosen is None or chosen.response in ("binary", "classes") or not hasattr(chosen, "check_rows"):
+        return lambda reader, raw: None
+    bound = chosen.bound(columns, None)
+
+    def check(reader: Reader, raw: Raw) -> None:
+        try:
+            bound.check_rows(raw.x, columns)
+        except ValueError as error:
+            raise ValueError(f"{error} Rows are counted from {reader.where(raw.start)}.") from None
+
+    return check
 
 
 def _check_response(reader: Reader, raw: Raw, response: str) -> None:

@@ -141,7 +141,7 @@ def _packed_derivatives(
     z = model.features(rows)
     p = z.shape[-1]
     over_lanes = jax.vmap(response_derivatives, (None, 0, None, None if betas is None else 0))
-    value, slope, curvature = over_lanes(model, thetas @ z.T, rows.y, betas)
+    value, slope, curvature = over_lanes(model, model.with_offset(thetas @ z.T, rows.x), rows.y, betas)
     upper = np.triu_indices(p)
     packed = (curvature * weights) @ (z[:, upper[0]] * z[:, upper[1]])
     places = np.zeros((p, p), int)

@@ -16,7 +16,15 @@ import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
-from betacores.responses import distinct_count, numeric_response, read_response, several_labels, two_labels
+from betacores.responses import (
+    all_numbers,
+    check_few_labels,
+    distinct_count,
+    numeric_response,
+    read_response,
+    several_labels,
+    two_labels,
+)
 from betacores.sources import ArraySource
 from betacores.sources.base import LARGEST_CELL
 
@@ -47,13 +55,20 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
     x, columns = read_table(data)
     weights = read_weights(weights, len(x))
     response = None if y is None else read_response(y, len(x))
-    automatic = model == "auto" and response is not None
-    model, note = chosen_model(model, distinct_count(response) if automatic and response is not None else None)
+    if response is None or model != "auto":
+        model, note = chosen_model(model, None)
+    else:
+        words = not all_numbers(response)
+        if words:
+            check_few_labels(response)
+        model, note = chosen_model(model, distinct_count(response), words=words)
     labels = None
     if response is not None and model.response in ("binary", "classes"):
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
     _check_not_constant(x, columns)
     model = bound_model(model, columns, labels, has_response=response is not None)
+    if hasattr(model, "check_rows"):
+        model.check_rows(x, columns)
     beyond = _beyond(x)
     if response is not None and labels is None:
         response = numeric_response(response, model.response)
@@ -170,8 +185,8 @@ def read_weights(weights: Any, rows: int) -> np.ndarray | None:
     return None if (counts == 1).all() else counts.astype(np.float32)
 
 
-def chosen_model(model: str | Model, values: int | None) -> tuple[Model, str]:
-    """Return the model asked for, or one for a response of so many different values, and what to say of the choice."""
+def chosen_model(model: str | Model, values: int | None, *, words: bool = False) -> tuple[Model, str]:
+    """Return the model asked for, or one for a response of so many values or words, and what to say of the choice."""
     if isinstance(model, Model):
         return model, ""
     if model != "auto":
@@ -180,6 +195,8 @@ def chosen_model(model: str | Model, values: int | None) -> tuple[Model, str]:
         return MODELS["gaussian-mean"](), "model: 'gaussian-mean', since no response was given"
     if values == 2:
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
+    if words:
+        return MODELS["softmax"](), f"model: 'softmax', since the response has {values} labels"
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
 
 
@@ -247,7 +264,7 @@ def _not_numeric(name: str, value: Any) -> str:
 
 def _check_prior(model: Model, columns: int) -> None:
     parameters = model.parameter_count(columns)
-    for part in getattr(model, "prior", ()):
+    for part in getattr(model, "prior", None) or ():
         if np.ndim(part) and len(part) != parameters:
             raise ValueError(f"prior: it is for {len(part)} parameters, the model has {parameters} for these columns.")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-# A response of more labels is hardly one of classes.
-MOST_LABELS = 1000
+# A response of more labels is hardly one of classes; words of more kinds are not taken for classes unasked.
+MOST_LABELS, FEW_LABELS = 1000, 20
 
 
 def read_response(y: Any, rows: int) -> np.ndarray:
@@ -37,12 +37,12 @@ def read_response(y: Any, rows: int) -> np.ndarray:
 
 def numeric_response(response: np.ndarray, kind: str) -> np.ndarray:
     """Return a response of numbers, after checking that they are of the kind that the model describes."""
-    if response.dtype.kind not in "fiub":
+    if not all_numbers(response):
         words = [v for v in response.tolist() if not isinstance(v, numbers.Real)]
-        if words:
-            raise ValueError(
-                f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic', for more 'softmax'."
-            )
+        raise ValueError(
+            f"y: expected numbers, got {words[0]!r}; for two labels choose model='logistic', for more 'softmax'."
+        )
+    if response.dtype.kind not in "fiub":
         response = response.astype(np.float64)
     check_numbers(response, kind, lambda row: f"row {row}")
     return response
@@ -107,6 +107,22 @@ def _label_values(response: np.ndarray) -> np.ndarray:
         return np.unique(response)
     except TypeError:
         raise TypeError("y: the label values are of different types; use one type, strings or numbers.") from None
+
+
+def check_few_labels(response: np.ndarray) -> None:
+    """Refuse words of so many kinds that they are hardly classes, unless the model was named."""
+    kinds = distinct_count(response)
+    if kinds > FEW_LABELS:
+        shown = ", ".join(map(repr, sorted(set(map(str, response.tolist())))[:3]))
+        raise ValueError(
+            f"y: expected numbers, or words of at most {FEW_LABELS} kinds, got {kinds} different ones, such as "
+            f"{shown}; put rare ones together, or say model='softmax' if they are classes."
+        )
+
+
+def all_numbers(response: np.ndarray) -> bool:
+    """Return whether every value is a number."""
+    return response.dtype.kind in "fiub" or all(isinstance(v, numbers.Real) for v in response.tolist())
 
 
 def distinct_count(y: np.ndarray) -> int:

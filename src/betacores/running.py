@@ -74,7 +74,8 @@ def run(
             also=settings.get("init"),
         )
     tell_of_guard(info, prepared, picked.beliefs, picked.suspicious)
-    if has_power_integral(model) and picked.beliefs.too_high:
+    # Labels are not close to each other: it is the prior then that makes the model less sure than the rows are.
+    if has_power_integral(model) and model.response != "classes" and picked.beliefs.too_high:
         info.warnings.append(
             f"Rows fit better than the model allows (mean score {picked.beliefs.mean_score:.2f}, where 1 is the most "
             "it can mean): some lie closer together than it says, in a tight cluster perhaps, or its scale is too "
@@ -172,5 +173,5 @@ def _kept_rows(problem: Problem, path: Path) -> tuple[np.ndarray, np.ndarray | N
     if path.points is None:
         return x, y
     moved = np.asarray(path.points.x, np.float64)
-    # Labels are not moved, and come back as they were given.
-    return moved, y if y is None or problem.labels is not None else np.asarray(path.points.y, np.float64)
+    # Only real responses are moved; others come back as they were given.
+    return moved, np.asarray(path.points.y, np.float64) if problem.model.response == "real" else y

@@ -242,7 +242,8 @@ def _model_from(stored: dict[str, Any]) -> Model:
     # Restored attribute by attribute, past the constructor: its derived numbers must come back exactly.
     model = object.__new__(MODELS[stored["name"]])
     for name, value in stored["settings"].items():
-        if name == "prior":
+        if isinstance(value, dict):
+            # Priors are all that is stored as a dictionary.
             value = GaussianPrior(np.asarray(value["mean"]), np.asarray(value["precision"]))
         vars(model)[name] = np.asarray(value) if isinstance(value, list) else value
     return model

@@ -37,7 +37,10 @@ FILES = {
     "constant.csv": (b"a,y\n1,3\n2,3\n", "--target: column 'y' is constant, always 3; there is nothing to learn"),
     "holes.csv": (b"a,y\n1,3\n2,\n4,5\n", "1 of 3 cells of 'y' are missing, the first in row 1; fill them, or leave"),
     "untold.csv": (b"a,y\n1,\n2,\n", "cells of 'y' are missing"),
-    "classes.csv": (b"a,y\n1,p\n2,q\n3,r\n", "'y' holds 3 different words, such as 'p', 'q', 'r'; a response has two"),
+    "classes.csv": (
+        b"a,y\n" + b"".join(b"%d,word%d\n" % (j, j) for j in range(25)),
+        "'y' holds 25 different words, such as 'word0', 'word1', 'word2', 'word3'; a response has at most 20",
+    ),
     "dates.csv": (b"a,y\n1,2020-01-01\n2,2020-01-02\n", "column 'y' holds date32[day]; expected numbers, or words"),
     "typed.csv": (
         b"a,y\n1,1\n2,2\n3,3\n4,bad\n",

@@ -146,8 +146,28 @@ def test_two_words_in_several_spellings_are_two():
     three = pa.table({"x": [1, 2, 3], "y": ["a", "A", None]})
     with pytest.raises(ValueError, match="1 of 3 cells of 'y' are missing"):
         asked_for(three, Wanted("y"))
-    with pytest.raises(ValueError, match="holds 3 different words"):
-        asked_for(pa.table({"x": [1, 2, 3], "y": ["a", "b", "c"]}), Wanted("y"))
+    several = asked_for(pa.table({"x": [1, 2, 3, 4], "y": ["a", "b", "c", "C"]}), Wanted("y"))
+    assert several.y.tolist() == ["a", "b", "c", "c"]
+    many = pa.table({"x": range(30), "y": [f"{j}th" for j in range(30)]})
+    with pytest.raises(ValueError, match=r"holds 30 different words.*at most 20"):
+        asked_for(many, Wanted("y"))
+
+
+def test_the_model_suits_the_target():
+    words, counts = np.array(["a", "b", "c"]), np.array([0, 3, 7])
+    assert suited_model("auto", words, "y")[0] == "softmax"
+    assert suited_model("auto", counts, "y")[0] == "linear"
+    for model in ("poisson", "negative-binomial", "softmax"):
+        assert suited_model(model, counts, "y") == (model, "")
+    for model, y, message in (
+        ("poisson", words, "'poisson' is for numbers, 'y' holds 'a'; use 'softmax'"),
+        ("poisson", counts - 1, "'poisson' is for counts, 'y' holds -1; use 'linear'"),
+        ("negative-binomial", counts + 0.5, "is for counts, 'y' holds 0.5"),
+        ("logistic", words, "'logistic' is for two values, 'y' has 3; use 'softmax'"),
+        ("logistic", counts, "'y' has 3; use 'linear'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            suited_model(model, y, "y")
 
 
 def test_text_files_in_other_dialects(tmp_path):

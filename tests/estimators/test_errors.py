@@ -36,9 +36,9 @@ def test_settings_that_do_not_exist():
         CoresetRegressor(method_settings={"drews": 3}).fit(X, Y)
 
 
-def test_classes_must_be_two():
-    with pytest.raises(ValueError, match=r"Only binary classification is supported.*3 classes.*OneVsRest"):
-        CoresetClassifier().fit(X, np.arange(30) % 3)
+def test_classes_must_be_two_or_more():
+    with pytest.raises(ValueError, match=r"'logistic' is of two classes, y has 3; choose 'softmax'"):
+        CoresetClassifier(model="logistic").fit(X, np.arange(30) % 3)
     with pytest.raises(ValueError, match="all rows are of one class, 'a'"):
         CoresetClassifier().fit(X, ["a"] * 30)
     with pytest.raises(ValueError, match="continuous"):

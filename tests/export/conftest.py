@@ -9,12 +9,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import optimize
+from scipy import optimize, special, stats
 from small_programs import one_length_for_all_tables
 
 import betacores as bc
 from betacores.estimators.scaling import Scaling
-from betacores.models import GaussianMean, LinearRegression, LogisticRegression, gaussian_prior
+from betacores.models import (
+    GaussianMean,
+    LinearRegression,
+    LogisticRegression,
+    NegativeBinomialRegression,
+    PoissonRegression,
+    SoftmaxRegression,
+    gaussian_prior,
+)
 
 __all__ = ["one_length_for_all_tables"]
 
@@ -23,7 +31,7 @@ ROWS, SIZE = 250, 12
 HOSTILE = ['"""; raise SystemExit("broken")\n', "<script>alert('x')</script>"]
 COVARIANCE = np.array([[2.0, 0.7], [0.7, 0.5]])
 FULL = np.array([[0.5, 0.3, -0.1], [0.3, 0.6, 0.2], [-0.1, 0.2, 0.8]])
-NOISE = 0.6
+NOISE, DISPERSION = 0.6, 0.5
 POSITIVE = "ä 'yes'"
 
 
@@ -39,7 +47,7 @@ class Case:
     @property
     def z(self):
         x = np.asarray(self.coreset.X, np.float64)
-        return np.column_stack([x, np.ones(len(x))]) if len(self.prior_mean) > x.shape[1] else x
+        return np.column_stack([x, np.ones(len(x))]) if getattr(self.coreset.model, "intercept", False) else x
 
     def loss(self, theta):
         """Minus the log-posterior, of one parameter vector or one a row."""
@@ -51,6 +59,20 @@ class Case:
             each = 0.5 * np.einsum("...ni,ij,...nj->...n", far, np.linalg.inv(self.covariance), far)
         elif self.coreset.model.name == "linear":
             each = 0.5 * ((self.coreset.y - theta @ z.T) / NOISE) ** 2
+        elif self.coreset.model.name == "softmax":
+            logits = np.einsum("...kq,nq->...nk", theta.reshape(*theta.shape[:-1], -1, z.shape[1]), z)
+            logits = np.concatenate([np.zeros((*logits.shape[:-1], 1)), logits], axis=-1)
+            own = self.coreset.y[:, None] == self.coreset.labels
+            each = special.logsumexp(logits, axis=-1) - (logits * own).sum(-1)
+        elif self.coreset.model.name in ("poisson", "negative-binomial"):
+            # Of the columns the second is the exposure.
+            z, offset = z[:, [0, 2]], np.log(z[:, 1])
+            mean = np.exp(theta[..., :2] @ z.T + offset)
+            if self.coreset.model.name == "poisson":
+                each = -stats.poisson.logpmf(self.coreset.y, mean)
+            else:
+                size = np.exp(-theta[..., 2:]) if theta.shape[-1] > 2 else 1 / DISPERSION
+                each = -stats.nbinom.logpmf(self.coreset.y, size, size / (size + mean))
         else:
             each = np.logaddexp(0, -np.where(self.coreset.y == POSITIVE, 1, -1) * (theta @ z.T))
         return each @ weights + prior
@@ -100,6 +122,27 @@ def in_table_units(label):
     }
 
 
+def of_counts_and_classes(line):
+    """Return coresets of several labels, and of counts with the second column for their exposure."""
+    kinds = np.array(["a 'kind'", "b", 'c"\n'])
+    label = replace(line, y=kinds[line.indices % 3], path_y=kinds[line.path.indices % 3], labels=kinds)
+    counts = replace(line, y=line.indices % 7, path_y=line.path.indices % 7)
+    counts = replace(counts, X=np.abs(counts.X) + 0.1, path_X=np.abs(counts.path_X) + 0.1)
+    between = np.kron([[1.0, 0.5], [0.5, 1.0]], np.eye(3))
+    exposed = HOSTILE[1]
+    own = gaussian_prior([0.3, -0.2], FULL[:2, :2])
+    unknown = NegativeBinomialRegression(prior=own, dispersion_prior=gaussian_prior(0.5, 0.25), exposure=exposed)
+    known = NegativeBinomialRegression(DISPERSION, exposure=exposed)
+    poisson = PoissonRegression(prior=gaussian_prior(0.0, FULL[:2, :2]), exposure=exposed)
+    unit, full = np.eye(3), np.block([[FULL[:2, :2], np.zeros((2, 1))], [np.zeros((1, 2)), 0.25]])
+    return {
+        "softmax": Case(replace(label, model=SoftmaxRegression().bound(HOSTILE, kinds)), np.zeros(6), between),
+        "poisson": Case(replace(counts, model=poisson.bound(HOSTILE, None)), np.zeros(2), FULL[:2, :2]),
+        "dispersed": Case(replace(counts, model=unknown.bound(HOSTILE, None)), np.array([0.3, -0.2, 0.5]), full),
+        "known dispersion": Case(replace(counts, model=known.bound(HOSTILE, None)), np.zeros(2), unit[:2, :2]),
+    }
+
+
 @pytest.fixture(scope="session")
 def cases():
     """Coresets by name, made once: one is built, the others are it with other rows, weights and models."""
@@ -141,6 +184,7 @@ def cases():
             replace(label, model=LogisticRegression(prior=gaussian_prior(0.0, FULL))), zero, FULL
         ),
         **in_table_units(label),
+        **of_counts_and_classes(line),
         "logistic through zero": Case(replace(label, model=through_zero), lean[:2], np.diag(sharp)),
     }
 

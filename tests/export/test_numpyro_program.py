@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("numpyro", reason="NumPyro is an optional package (betacores[numpyro]).")
 
-NAMES = ["mean, own prior", "linear", "logistic, own prior"]
+NAMES = ["mean, own prior", "linear", "logistic, own prior", "softmax", "poisson", "dispersed"]
+FURTHER = ["softmax", "poisson", "dispersed", "known dispersion"]
 # One interpreter runs all programs, as a person would run each, and keeps their draws.
 RUN_ALL = """
 import runpy, sys
@@ -54,7 +55,9 @@ def test_exact_posterior_and_program_agree(cases, programs):
     agrees(programs[0]["linear"], exact.mean, np.sqrt(np.diag(exact.covariance)))
 
 
-@pytest.mark.parametrize("name", ["mean, own prior", "linear, own prior", "logistic through zero", "table units"])
+@pytest.mark.parametrize(
+    "name", ["mean, own prior", "linear, own prior", "logistic through zero", "table units", *FURTHER]
+)
 def test_model_has_the_density_of_the_posterior(cases, name):
     """Differences of the log-density between parameters are those of the posterior, constants aside."""
     from numpyro.infer.util import log_density

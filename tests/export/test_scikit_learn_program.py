@@ -13,6 +13,8 @@ NAMES = [
     "linear, own prior",
     "logistic",
     "logistic, own prior",
+    "softmax",
+    "poisson",
 ]
 
 

@@ -28,6 +28,11 @@ def test_hostile_names_are_no_part_of_a_program(cases, tool, name):
     assert "import betacores" not in text
 
 
+def test_scikit_learn_has_no_dispersed_counts(cases):
+    with pytest.raises(ValueError, match=r"no weighted model like 'negative-binomial'; choose 'stan'"):
+        cases["dispersed"].coreset.snippet("scikit-learn")
+
+
 def test_scikit_learn_program_says_what_it_leaves_out(cases):
     text = cases["linear"].coreset.snippet("scikit-learn")
     assert "no draws, no standard deviations, no intervals" in text

@@ -6,12 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import special, stats
 
 NAMES = ["mean, own prior", "linear, own prior", "logistic through zero"]
+FURTHER = ["softmax", "poisson", "dispersed", "known dispersion"]
 
 
 @pytest.mark.filterwarnings("ignore:path is deprecated:DeprecationWarning")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *FURTHER])
 def test_the_compiler_takes_the_program(cases, name):
     compiler = pytest.importorskip("httpstan.compile", reason="Stan's compiler comes with httpstan, which is not here.")
     code, warnings = compiler.compile(cases[name].coreset.to_stan()[0], "program")
@@ -19,7 +21,7 @@ def test_the_compiler_takes_the_program(cases, name):
     assert not warnings
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *FURTHER])
 def test_data_are_plain_and_give_the_density(cases, name):
     """The model's formulas with the data of the program, computed here, are the log-posterior."""
     case = cases[name]
@@ -34,6 +36,15 @@ def test_data_are_plain_and_give_the_density(cases, name):
         each = -0.5 * (white**2).sum(-1)
     elif "noise" in data:
         each = -0.5 * ((data["y"] - theta @ data["z"].T) / data["noise"]) ** 2
+    elif "K" in data:
+        logits = np.einsum("sqk,nq->snk", theta.reshape(3, data["K"] - 1, data["Q"]).swapaxes(1, 2), data["z"])
+        whole = np.concatenate([np.zeros((3, len(data["z"]), 1)), logits], axis=2)
+        each = special.log_softmax(whole, axis=2)[:, np.arange(len(data["y"])), data["y"] - 1]
+    elif "log_exposure" in data:
+        mean = np.exp(data["log_exposure"] + theta[:, : data["z"].shape[1]] @ data["z"].T)
+        size = 1 / data["dispersion"] if "dispersion" in data else np.exp(-theta[:, -1:])
+        each = stats.nbinom.logpmf(data["y"], size, size / (size + mean))
+        each = stats.poisson.logpmf(data["y"], mean) if name == "poisson" else each
     else:
         eta = theta @ data["z"].T
         each = data["y"] * eta - np.logaddexp(0, eta)
@@ -41,7 +52,7 @@ def test_data_are_plain_and_give_the_density(cases, name):
     np.testing.assert_allclose(found - found[0], case.loss(theta[0]) - case.loss(theta), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "mean", "mean, by column", "linear", "logistic"])
+@pytest.mark.parametrize("name", [*NAMES, *FURTHER, "mean", "mean, by column", "linear", "logistic"])
 def test_program_reads_the_data_from_the_folder(cases, name, tmp_path):
     """All of the program but the sampling: what it would hand to Stan is what `to_stan` gives."""
     coreset = cases[name].coreset
@@ -58,7 +69,7 @@ def test_program_reads_the_data_from_the_folder(cases, name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *FURTHER])
 def test_stan_draws_from_the_posterior(cases, name, tmp_path):
     pytest.importorskip("stan", reason="PyStan is not installed.")
     coreset = cases[name].coreset

@@ -19,6 +19,11 @@ FEW_WORDS = 30
 MOST_LEVELS = 22
 # From this share of numbers on, the encoder takes the column for numbers.
 FEW_STRAYS = 0.9
+# Models of numbers, and those of counts among them.
+COUNTS = ("poisson", "negative-binomial")
+NUMERIC = ("linear", *COUNTS)
+# Words of more kinds are hardly classes.
+MOST_CLASSES = 20
 NUMBER = r"^\s*[-+]?(\d[\d,]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 
 
@@ -101,11 +106,19 @@ def suited_model(model: str, y: np.ndarray | None, target: str | None) -> tuple[
         raise ValueError(f"--model: {model!r} needs a response; name its column with --target.")
     if y is not None and model == "gaussian-mean":
         raise ValueError("--model: 'gaussian-mean' is of rows without a response; leave --target out.")
-    if y is not None and model == "linear" and y.dtype.kind not in "fiu":
-        raise ValueError(f"--model: 'linear' is for numbers, {target!r} holds {y[0].item()!r}; use 'logistic'.")
+    if y is not None and model in NUMERIC and y.dtype.kind not in "fiu":
+        raise ValueError(f"--model: {model!r} is for numbers, {target!r} holds {y[0].item()!r}; use {_of_words(y)!r}.")
     if y is not None and model == "logistic" and (values := len(np.unique(y))) != 2:
-        raise ValueError(f"--model: 'logistic' is for two values, {target!r} has {values:,}; use 'linear'.")
+        other = "linear" if y.dtype.kind in "fiu" else _of_words(y)
+        raise ValueError(f"--model: 'logistic' is for two values, {target!r} has {values:,}; use {other!r}.")
+    if y is not None and model in COUNTS and ((y < 0) | (y != np.floor(y))).any():
+        wrong = y[(y < 0) | (y != np.floor(y))][0]
+        raise ValueError(f"--model: {model!r} is for counts, {target!r} holds {wrong:g}; use 'linear'.")
     return model, ""
+
+
+def _of_words(y: np.ndarray) -> str:
+    return "logistic" if len(np.unique(y)) == 2 else "softmax"
 
 
 def _guessed_model(y: np.ndarray | None, target: str | None) -> tuple[str, str]:
@@ -115,11 +128,13 @@ def _guessed_model(y: np.ndarray | None, target: str | None) -> tuple[str, str]:
     if len(values) == 2:
         first, second = values.tolist()
         return "logistic", f"model: 'logistic', since {target!r} has two values, {first!r} and {second!r}"
+    if values.dtype.kind not in "fiub":
+        return "softmax", f"model: 'softmax', since {target!r} has {len(values)} different words"
     return "linear", f"model: 'linear', since {target!r} is a number with {len(values):,} values"
 
 
 def tidied(column: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str]:
-    """Return words that are two but for capitals, and for spaces and dots at their ends, as two; and say so."""
+    """Return words that are few but for capitals, and for spaces and dots at their ends, as few; and say so."""
     if not pa.types.is_string(_plain_type(column.type)):
         return column, ""
     column = pc.cast(column, pa.string())
@@ -128,7 +143,7 @@ def tidied(column: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str]:
     usual: dict[str, str] = {}
     for word in (one["values"] for one in counts):
         usual.setdefault(word.strip(" .").casefold(), word)
-    if len(usual) != 2 or len(counts) == 2:
+    if not 2 <= len(usual) <= MOST_CLASSES or len(counts) == len(usual):
         return column, ""
     spelt = {one["values"]: usual[one["values"].strip(" .").casefold()] for one in counts}
     encoded = pc.dictionary_encode(column).combine_chunks()
@@ -139,10 +154,10 @@ def tidied(column: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str]:
 
 
 def response(column: pa.ChunkedArray, name: str) -> np.ndarray:
-    """Return the response: numbers, or words of which there are two."""
+    """Return the response: numbers, or words of which there are a few."""
     kind = _plain_type(column.type)
     if not (pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind)):
-        raise ValueError(f"--target: column {name!r} holds {column.type}; expected numbers, or words of two kinds.")
+        raise ValueError(f"--target: column {name!r} holds {column.type}; expected numbers, or words of a few kinds.")
     missing = pc.sum(_missing(column)).as_py() or 0
     if missing:
         first = int(np.argmax(_missing(column).to_numpy()))
@@ -161,11 +176,12 @@ def response(column: pa.ChunkedArray, name: str) -> np.ndarray:
                 f"--target: {share:.1%} of the cells of {name!r} are numbers, the others words such as {word!r}; "
                 f"correct them, or say --na {word!r} --drop-missing-target."
             )
-        shown = ", ".join(repr(value.as_py()) for value in values[:4])
-        raise ValueError(
-            f"--target: {name!r} holds {len(values):,} different words, such as {shown}; a response has two of them, "
-            "or is a number. Make it two (this one or any other), or choose another column."
-        )
+        if len(values) > MOST_CLASSES:
+            shown = ", ".join(repr(value.as_py()) for value in values[:4])
+            raise ValueError(
+                f"--target: {name!r} holds {len(values):,} different words, such as {shown}; a response has at most "
+                f"{MOST_CLASSES}, or is a number. Put some together (this one or any other), or choose another column."
+            )
     found = pc.cast(column, kind).to_numpy()
     return found.astype(str) if found.dtype == object else found
 

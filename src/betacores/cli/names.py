@@ -8,7 +8,7 @@ METHODS = (
     *("pursuit", "beta-cores", "sparse-vi", "psvi", "quasi-newton"),
     *("giga", "frank-wolfe", "importance", "uniform"),
 )
-MODELS = ("auto", "gaussian-mean", "linear", "logistic")
+MODELS = ("auto", "gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial")
 DATASETS = (
     *("adult", "phishing", "hospital_readmissions", "boston_housing", "songs"),
     *("webspam", "covtype", "california_housing", "bike_sharing"),

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.prediction import mean_sigmoid, predictor
-from betacores.models import LogisticRegression, Model
+from betacores.models import LogisticRegression, Model, SoftmaxRegression
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
 class CoresetClassifier(ClassifierMixin, CoresetEstimator):
-    """Bayesian logistic regression on a few weighted rows, which leaves the outliers of the table behind.
+    """Bayesian logistic or softmax regression on a few weighted rows, which leaves the outliers of the table behind.
 
     `fit` summarises the table with `betacores.summarize`; `predict_proba` averages over the posterior given the rows it
-    kept. Of two classes only.
+    kept.
 
     Tables are taken as people have them: words, categories, truth values, dates and missing cells are encoded as
     `betacores.tables.TableEncoder` does. A table of finite numbers is taken as it is.
@@ -30,7 +31,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
     Parameters
     ----------
     model
-        ``"logistic"`` (what ``"auto"`` means), or a `betacores.models.LogisticRegression` with a prior of your own.
+        ``"logistic"`` (what ``"auto"`` means for two classes), ``"softmax"`` (for more), or a
+        `betacores.models.LogisticRegression` or `SoftmaxRegression` with a prior of your own.
     size
         The largest number of rows to keep, at most all; ``"auto"`` for as many as are needed.
     beta
@@ -57,7 +59,7 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
     Attributes
     ----------
     classes_
-        The two labels, in order.
+        The labels, in order.
     coreset_
         The `betacores.Coreset`, its rows and model in the table's units, without columns that are constant; words are
         0/1 columns called ``column=level``, and its ``info.notes`` say what was imputed, pooled and left out. Its
@@ -84,7 +86,7 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         ----------
         X, y
             A pandas, polars or pyarrow table of numbers, words, categories, truth values and dates, or an array,
-            and its labels, of two kinds.
+            and its labels, of two kinds or more.
         sample_weight
             How many rows each row stands for; one of weight 0 is never kept.
         groups
@@ -93,8 +95,12 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         """
         self._check_model()
         table, labels = self._read(X, y, sample_weight, groups)
-        self.classes_ = _two_classes(labels)
-        model = "logistic" if self.model == "auto" else self.model
+        self.classes_ = _classes(labels)
+        model = self.model
+        if model == "auto":
+            model = "logistic" if len(self.classes_) == 2 else "softmax"
+        if len(self.classes_) > 2 and (model == "logistic" or isinstance(model, LogisticRegression)):
+            raise ValueError(f"model: 'logistic' is of two classes, y has {len(self.classes_)}; choose 'softmax'.")
         summary = self._summarise(table, labels, model, real=False)
         self._scaling, self._posterior = summary.scaling, predictor(summary.built)
         self.coreset_ = summary.coreset
@@ -102,51 +108,59 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the more probable label of rows, averaged over the posterior."""
-        more_probable = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[more_probable]
+        """Return the most probable label of rows, averaged over the posterior."""
+        most_probable = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[most_probable]
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n 2"]:
-        """Return the probabilities of the two labels, averaged over the posterior."""
-        mean, variance = self._moments(X)
-        positive = mean_sigmoid(mean, variance)
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "n classes"]:
+        """Return the probabilities of the labels, averaged over the posterior."""
+        rows = self._in_units(X)
+        if self._is_softmax:
+            return self._posterior.class_probabilities(rows)
+        positive = mean_sigmoid(*self._posterior.moments(rows))
         return np.column_stack([1 - positive, positive])
 
-    def decision_function(self, X: Any) -> Float[np.ndarray, " n"]:
-        """Return the log-odds of the second label, from probabilities averaged over the posterior."""
-        mean, variance = self._moments(X)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log-odds of the second of two labels, and of more than two every label's log-probability.
+
+        They are of probabilities averaged over the posterior.
+        """
+        rows, tiny = self._in_units(X), np.finfo(np.float64).tiny
+        if self._is_softmax:
+            logs = np.log(np.maximum(self._posterior.class_probabilities(rows), tiny))
+            return logs if len(self.classes_) > 2 else logs[:, 1] - logs[:, 0]
+        mean, variance = self._posterior.moments(rows)
         # Either probability by itself, since one less the other has no digits when it is small.
-        tiny = np.finfo(np.float64).tiny
         positive, negative = (np.maximum(mean_sigmoid(sign * mean, variance), tiny) for sign in (1, -1))
         return np.log(positive) - np.log(negative)
 
     def __sklearn_tags__(self) -> Tags:
-        """Say that there are two classes."""
+        """Say that there may be more than two classes, unless the model is of two."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        of_two = self.model == "logistic" or isinstance(self.model, LogisticRegression)
+        tags.classifier_tags.multi_class = not of_two
         return tags
 
-    def _moments(self, X: Any) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        rows = self._read_rows(X)
-        return self._posterior.moments(self._scaling.table(rows))
+    @property
+    def _is_softmax(self) -> bool:
+        check_is_fitted(self)
+        return isinstance(self._posterior.model, SoftmaxRegression)
+
+    def _in_units(self, X: Any) -> np.ndarray:
+        return self._scaling.table(self._read_rows(X))
 
     def _check_model(self) -> None:
         if isinstance(self.model, Model):
-            if not isinstance(self.model, LogisticRegression):
-                raise ValueError(f"model: a classifier needs a LogisticRegression, got {self.model!r}.")
+            if not isinstance(self.model, (LogisticRegression, SoftmaxRegression)):
+                raise ValueError(
+                    f"model: a classifier needs a LogisticRegression or a SoftmaxRegression, got {self.model!r}."
+                )
         else:
-            check_choice("model", self.model, ("auto", "logistic"))
+            check_choice("model", self.model, ("auto", "logistic", "softmax"))
 
 
-def _two_classes(labels: np.ndarray) -> np.ndarray:
+def _classes(labels: np.ndarray) -> np.ndarray:
     check_classification_targets(labels)
-    kind = type_of_target(labels, input_name="y")
-    if kind != "binary":
-        raise ValueError(
-            f"y: Only binary classification is supported. The type of the target is {kind}, with "
-            f"{len(np.unique(labels))} classes; there is no softmax regression yet. Wrap the classifier in "
-            "sklearn.multiclass.OneVsRestClassifier."
-        )
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(f"y: all rows are of one class, {classes.tolist()[0]!r}; rows of two classes are needed.")

@@ -17,11 +17,13 @@ from betacores.estimators.base import Summary, Table
 from betacores.estimators.prediction import Predictor, predictor
 from betacores.estimators.scaling import Scaling, as_given
 from betacores.groups import read_groups
-from betacores.models import LinearRegression
+from betacores.models import LinearRegression, NegativeBinomialRegression
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
+# Beyond this a mean is no number of a table; its square still is one.
+LARGEST_LOG_COUNT = 150.0
 # Means and standard deviations, one of each a row.
 Moments = tuple[np.ndarray, np.ndarray]
 
@@ -84,6 +86,48 @@ def linear(summary: Summary) -> Linear:
     model = summary.built.model
     assert isinstance(model, LinearRegression)  # checked before the coreset was built
     return Linear(summary.coreset, summary.scaling, predictor(summary.built), float(model.noise))
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Bayesian regression of counts on the coreset; ``dispersion`` is its mean under the posterior."""
+
+    coreset: Coreset
+    scaling: Scaling
+    posterior: Predictor
+    dispersion: float
+
+    @property
+    def indices(self) -> Int[np.ndarray, " m"]:
+        """Numbers of the chosen rows."""
+        return self.coreset.indices
+
+    @property
+    def weights(self) -> Float[np.ndarray, " m"]:
+        """Their weights."""
+        return self.coreset.weights
+
+    @property
+    def scores(self) -> Float[np.ndarray, " rows"]:
+        """For every row how much the model believes it."""
+        return self.coreset.scores
+
+    def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
+        """Return mean and standard deviation of new counts: their own scatter, and what is not known of the mean."""
+        eta, variance = self.posterior.moments(self.scaling.table(x))
+        mean = np.exp(np.clip(eta + 0.5 * variance, -LARGEST_LOG_COUNT, LARGEST_LOG_COUNT))
+        # E[μ²] = E[μ]² e^v for a mean that is log-normal.
+        square = mean**2 * np.exp(np.minimum(variance, LARGEST_LOG_COUNT))
+        return mean, np.sqrt(mean + self.dispersion * square + square - mean**2)
+
+
+def counting(summary: Summary) -> Counting:
+    """Return the regression that a coreset of a model of counts makes."""
+    model, posterior = summary.built.model, predictor(summary.built)
+    dispersion = 0.0
+    if isinstance(model, NegativeBinomialRegression):
+        dispersion = model.dispersion or float(np.exp(posterior.mean[-1] + 0.5 * (posterior.factor[-1] ** 2).sum()))
+    return Counting(summary.coreset, summary.scaling, posterior, dispersion)
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,18 @@ from sklearn.base import RegressorMixin
 
 from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
-from betacores.estimators.regression import Regression, linear, neural
-from betacores.models import LinearRegression, Model
+from betacores.estimators.regression import Regression, counting, linear, neural
+from betacores.models import LinearRegression, Model, NegativeBinomialRegression, PoissonRegression
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-MODELS = ("auto", "linear", "neural-linear")
+MODELS = ("auto", "linear", "poisson", "negative-binomial", "neural-linear")
+KINDS = (LinearRegression, PoissonRegression, NegativeBinomialRegression)
 
 
 class CoresetRegressor(RegressorMixin, CoresetEstimator):
-    """Bayesian linear regression on a few weighted rows, which leaves the outliers of the table behind.
+    """Bayesian regression on a few weighted rows, which leaves the outliers of the table behind.
 
     `fit` summarises the table with `betacores.summarize`; `predict` averages over the posterior given the rows it kept.
 
@@ -29,8 +30,10 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
     Parameters
     ----------
     model
-        ``"linear"`` (what ``"auto"`` means), ``"neural-linear"`` (linear in the last layer of a network; see
-        `betacores.neural`), or a `betacores.models.LinearRegression` with noise and prior of your own.
+        ``"linear"`` (what ``"auto"`` means); ``"poisson"`` or ``"negative-binomial"`` for counts, whose mean is then
+        predicted; ``"neural-linear"`` (linear in the last layer of a network; see `betacores.neural`); or a
+        `betacores.models.LinearRegression`, `PoissonRegression` or `NegativeBinomialRegression` with noise, prior or
+        exposure of your own.
     size
         The largest number of rows to keep, at most all; ``"auto"`` for as many as are needed.
     beta
@@ -101,7 +104,9 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
             )
         else:
             model = "linear" if self.model == "auto" else self.model
-            fitted = linear(self._summarise(table, response, model, real=True))
+            real = model == "linear" or isinstance(model, LinearRegression)
+            summary = self._summarise(table, response, model, real=real)
+            fitted = linear(summary) if real else counting(summary)
         self._regression = fitted
         self.coreset_ = fitted.coreset
         self._learn(fitted.indices, fitted.weights, fitted.scores)
@@ -114,7 +119,7 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the mean of the response of rows, averaged over the posterior.
+        """Return the mean of the response of rows, a count or another number, averaged over the posterior.
 
         Parameters
         ----------
@@ -145,7 +150,8 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
 
     def _check_model(self) -> None:
         if isinstance(self.model, Model):
-            if not isinstance(self.model, LinearRegression):
-                raise ValueError(f"model: a regressor needs a LinearRegression, got {self.model!r}.")
+            if not isinstance(self.model, KINDS):
+                names = ", ".join(f"a {kind.__name__}" for kind in KINDS[:-1])
+                raise ValueError(f"model: a regressor needs {names} or a {KINDS[-1].__name__}, got {self.model!r}.")
         else:
             check_choice("model", self.model, MODELS)

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from betacores.inputs import LARGEST_CELL
-from betacores.models import GaussianMean, GaussianPrior, LinearRegression, LogisticRegression, Model
+from betacores.models import (
+    GaussianMean,
+    GaussianPrior,
+    LinearRegression,
+    LogisticRegression,
+    Model,
+    NegativeBinomialRegression,
+    PoissonRegression,
+    SoftmaxRegression,
+)
 from betacores.robust import robust_location_scale
 from betacores.tables.columns import SEEN_ROWS
 
@@ -61,6 +70,12 @@ class Scaling:
             return GaussianMean(self.scale**2, GaussianPrior(self.centre, self.scale**-2.0))
         if isinstance(model, LogisticRegression):
             return LogisticRegression(prior=self._prior())
+        if isinstance(model, PoissonRegression):
+            return PoissonRegression(prior=self._prior())
+        if isinstance(model, NegativeBinomialRegression):
+            return model.with_prior(self._prior())
+        if isinstance(model, SoftmaxRegression):
+            return model.with_units(self._prior().precision)
         assert isinstance(model, LinearRegression)  # models of other kinds are taken as they are
         return LinearRegression(float(model.noise) * self.unit, prior=self._prior())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.reading import take_rows
 from betacores.models import MODELS, Model
+from betacores.responses import all_numbers, check_few_labels
 
 
 class CoresetSelector(CoresetEstimator):
@@ -32,8 +32,9 @@ class CoresetSelector(CoresetEstimator):
     Parameters
     ----------
     model
-        What the rows are judged by: ``"gaussian-mean"``, ``"linear"``, ``"logistic"`` or a `betacores.models.Model`; by
-        default chosen from the response: none, two values, or more.
+        What the rows are judged by: ``"gaussian-mean"``, ``"linear"``, ``"logistic"``, ``"softmax"``, ``"poisson"``,
+        ``"negative-binomial"`` or a `betacores.models.Model`; by default chosen from the response: none, two values,
+        words of more kinds, or numbers.
     size
         The largest number of rows to keep, at most all; ``"auto"`` for as many as are needed.
     beta
@@ -130,12 +131,9 @@ class CoresetSelector(CoresetEstimator):
         if y is None:
             return "gaussian-mean"
         values = np.unique(y)
-        if len(values) != 2 and values.dtype.kind not in "fiub" and not all(isinstance(v, Real) for v in values):
-            shown = ", ".join(map(repr, values[:3].tolist()))
-            raise ValueError(
-                f"y: expected numbers, or words of two kinds, got {len(values)} different ones, such as {shown}; keep "
-                "the rows of two of them, or make it one against the rest."
-            )
+        if len(values) != 2 and not all_numbers(values):
+            check_few_labels(values)
+            return "softmax"
         return "logistic" if len(values) == 2 else "linear"
 
 

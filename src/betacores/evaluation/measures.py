@@ -22,6 +22,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from betacores.divergence import likelihoods
+from betacores.models import SoftmaxRegression
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.gaussian import gaussian_kl
 from betacores.precision import single_precision
@@ -52,13 +53,15 @@ def measures(
     -------
     measures
         One number a posterior: ``log_density`` always, ``accuracy`` and ``calibration_error`` for binary responses,
-        ``rmse`` for real ones of models with a linear predictor.
+        ``accuracy`` for several classes, ``rmse`` for real ones of models with a linear predictor.
     """
     _check_rows(model, rows)
     with single_precision():
         each = [_by_row(model, lane, rows) for lane in _several(draws, np.float32)]
     if model.response == "binary":
         found = [_of_labels(parts, np.asarray(rows.y) > 0) for parts in each]
+    elif "accuracy" in each[0]:
+        found = [{name: parts[name].mean() for name in ("accuracy", "log_density")} for parts in each]
     elif "mean" in each[0]:
         found = [_of_line(parts, np.asarray(rows.y, np.float64)) for parts in each]
     else:
@@ -173,6 +176,10 @@ def _block(model: Model, thetas: Float[Array, "s p"], rows: Rows) -> dict[str, F
             "positive": jnp.where(positive, density, 1 - density),
         }
     found = {"log_density": mean_density(likelihoods(model, thetas, rows, None))}
+    if isinstance(model, SoftmaxRegression):
+        codes = (-1.0, 1.0) if model.classes == 2 else range(model.vectors + 1)
+        each = [mean_density(likelihoods(model, thetas, Rows(rows.x, jnp.full_like(rows.y, y)), None)) for y in codes]
+        found["accuracy"] = (found["log_density"] >= jnp.stack(each).max(0)).astype(rows.x.dtype)
     if model.response == "real" and isinstance(model, LinearPredictor):
         found["mean"] = model.features(rows) @ thetas.mean(0)
     return found

@@ -4,7 +4,7 @@
 ``posterior``          ``theta``, by chain, draw and name of the parameter
 ``sample_stats``       for NUTS ``divergences``, how many each chain had
 ``constant_data``      ``weight`` by number of the row, and ``x``, its columns
-``observed_data``      ``y``, if the model has a response; ones and zeros for two labels
+``observed_data``      ``y``, if the model has a response; the place of a label, from zero
 =====================  ====================================================================
 """
 
@@ -61,6 +61,7 @@ def _given(given: Given) -> dict[str, Any]:
     import xarray
 
     from betacores.coreset import distinct
+    from betacores.export.ingredients import places_of
 
     rows = {"row": np.asarray(given.indices)}
     held = {"weight": (("row",), np.asarray(given.weights)), "x": (("row", "column"), np.asarray(given.x))}
@@ -69,10 +70,10 @@ def _given(given: Given) -> dict[str, Any]:
         y = np.asarray(given.y)
         if given.labels is not None:
             # As ArviZ and its plots need a response: words go to the attributes.
-            y = (y == given.labels[1]).astype(np.int64)
+            y = places_of(y, given.labels)
         response = xarray.DataArray(y, rows, ("row",))
         if given.labels is not None:
-            response.attrs.update(zip(("label_of_0", "label_of_1"), map(str, given.labels.tolist()), strict=True))
+            response.attrs.update({f"label_of_{k}": str(label) for k, label in enumerate(given.labels.tolist())})
         groups["observed_data"] = xarray.Dataset({"y": response})
     return groups
 

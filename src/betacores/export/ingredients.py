@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from betacores.models import MODELS, GaussianMean, LinearRegression
+from betacores.models import (
+    MODELS,
+    GaussianMean,
+    GaussianPrior,
+    LinearRegression,
+    Model,
+    NegativeBinomialRegression,
+    PoissonRegression,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
     from betacores.coreset import Coreset
+
+
+# The models there are programs for.
+EXPORTED = ("gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +42,7 @@ class Ingredients:
         What multiplies the parameters: the covariates, followed by a one if there is an intercept. The rows themselves
         for a model of the mean.
     y
-        The response; one and zero for the second and the first of two labels; None if there is none.
+        The response; the place of the label, from zero, if it is one; None if there is none.
     weights
         One a row.
     prior_mean, prior_scale
@@ -39,6 +51,10 @@ class Ingredients:
         Standard deviation of a real response.
     spread
         Cholesky factor of the covariance of rows around their mean.
+    log_exposure
+        Logarithm of the exposures of counts; zero if there are none.
+    dispersion
+        Of counts, if it is known.
     """
 
     z: Float[np.ndarray, "m p"]
@@ -48,6 +64,8 @@ class Ingredients:
     prior_scale: Float[np.ndarray, "p p"]
     noise: float | None = None
     spread: Float[np.ndarray, "p p"] | None = None
+    log_exposure: Float[np.ndarray, " m"] | None = None
+    dispersion: float | None = None
 
 
 def ingredients(coreset: Coreset) -> Ingredients:
@@ -56,27 +74,67 @@ def ingredients(coreset: Coreset) -> Ingredients:
     model, x = coreset.model, np.asarray(coreset.X, np.float64)
     weights = np.asarray(coreset.weights, np.float64)
     p = model.parameter_count(x.shape[1])
-    mean = np.broadcast_to(np.asarray(model.prior.mean, np.float64), (p,))
-    scale = factor_of_inverse(model.prior.precision, p)
+    mean, scale = prior_factors(model, p)
     if isinstance(model, GaussianMean):
         whitener = np.asarray(model.whitener, np.float64)
         precision = whitener.T @ whitener if whitener.ndim == 2 else whitener**2
         return Ingredients(x, None, weights, mean, scale, spread=factor_of_inverse(precision, p))
-    z = np.column_stack([x, np.ones(len(x))]) if has_intercept(coreset) else x
+    offset, own = np.zeros(len(x)), x
+    if isinstance(model, COUNTS):
+        offset, own = model.with_offset(offset, x), model.covariates(x)
+    z = np.column_stack([own, np.ones(len(x))]) if has_intercept(coreset) else own
+    if isinstance(model, COUNTS):
+        dispersion = getattr(model, "dispersion", None)
+        counts = np.asarray(coreset.y).astype(np.int64)
+        return Ingredients(z, counts, weights, mean, scale, log_exposure=offset, dispersion=dispersion)
     if isinstance(model, LinearRegression):
         return Ingredients(z, np.asarray(coreset.y, np.float64), weights, mean, scale, noise=float(model.noise))
-    assert coreset.labels is not None  # a binary response has two labels
-    return Ingredients(z, np.asarray(coreset.y == coreset.labels[1], np.int64), weights, mean, scale)
+    assert coreset.labels is not None  # the other models have a response of labels
+    return Ingredients(z, places_of(np.asarray(coreset.y), coreset.labels), weights, mean, scale)
+
+
+def places_of(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the places of labels, from zero."""
+    return (y[:, None] == labels).argmax(1)
+
+
+COUNTS = (PoissonRegression, NegativeBinomialRegression)
+
+
+def prior_factors(model: Model, p: int) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+    """Return mean and factor of the prior of all parameters."""
+    prior = prior_of(model)
+    own = p - (model.further if isinstance(model, NegativeBinomialRegression) else 0)
+    mean = np.broadcast_to(np.asarray(prior.mean, np.float64), (own,))
+    scale = factor_of_inverse(prior.precision, own)
+    if own == p:
+        return mean, scale
+    assert isinstance(model, NegativeBinomialRegression)
+    last, width = dispersion_prior(model)
+    whole = np.zeros((p, p))
+    whole[:own, :own], whole[-1, -1] = scale, width
+    return np.append(mean, last), whole
+
+
+def prior_of(model: Model) -> GaussianPrior:
+    """Return the prior of the coefficients."""
+    return model.coefficient_prior if isinstance(model, NegativeBinomialRegression) else model.prior
+
+
+def dispersion_prior(model: NegativeBinomialRegression) -> tuple[float, float]:
+    """Return mean and standard deviation of the prior of the logarithm of the dispersion."""
+    mean, precision = (float(np.asarray(part).ravel()[0]) for part in model.dispersion_prior)
+    return mean, precision**-0.5
 
 
 def check_exportable(coreset: Coreset) -> None:
     """Refuse a coreset that an ordinary weighted program would read wrongly, or not at all."""
     check_readable(coreset)
-    if not isinstance(coreset.model, tuple(MODELS.values())):
+    if coreset.model.name not in EXPORTED or type(coreset.model) is not MODELS[coreset.model.name]:
         raise ValueError(
             f"model: there is no program for {coreset.model.name!r}, only for the built-in models "
-            f"({', '.join(map(repr, MODELS))}); write one from coreset.to_frame(), with the weight of a row times its "
-            "log-likelihood."
+            f"({', '.join(map(repr, EXPORTED))}); write one from coreset.to_frame(), with the weight of a row times "
+            "its log-likelihood."
         )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from betacores.export.ingredients import ingredients
+import numpy as np
+
+from betacores.export.ingredients import Ingredients, ingredients
 from betacores.export.own_model import own_model
 from betacores.export.reading import imports, opening, reading
 from betacores.models.open_model import OpenModel
@@ -18,7 +20,24 @@ _LIKELIHOOD = {
     "gaussian-mean": 'numpyro.sample("x", dist.MultivariateNormal(theta, scale_tril=spread), obs=x)',
     "linear": 'numpyro.sample("y", dist.Normal(z @ theta, noise), obs=y)',
     "logistic": 'numpyro.sample("y", dist.Bernoulli(logits=z @ theta), obs=y)',
+    "softmax": (
+        "logits = z @ theta.reshape(-1, z.shape[1]).T\n"
+        "        logits = jnp.concatenate([jnp.zeros((len(z), 1)), logits], axis=1)\n"
+        '        numpyro.sample("y", dist.Categorical(logits=logits), obs=y)'
+    ),
+    "poisson": 'numpyro.sample("y", dist.Poisson(jnp.exp(log_exposure + z @ theta)), obs=y)',
+    "negative-binomial": (
+        "mean = jnp.exp(log_exposure + z @ theta[: z.shape[1]])\n"
+        '        numpyro.sample("y", dist.NegativeBinomial2(mean, {size}), obs=y)'
+    ),
 }
+
+
+COUNTING = ("poisson", "negative-binomial")
+
+
+def _size(coreset: Coreset) -> str:
+    return "jnp.exp(-theta[-1])" if getattr(coreset.model, "dispersion", None) is None else "1 / dispersion"
 
 
 def to_numpyro(coreset: Coreset) -> Callable[[], None]:
@@ -35,6 +54,8 @@ def to_numpyro(coreset: Coreset) -> Callable[[], None]:
     mean, scale = parts.prior_mean, parts.prior_scale
     # In double precision here, since NumPyro computes in single precision unless told otherwise: columns far from zero
     # would lose their digits in z @ theta.
+    if name in COUNTING or name == "softmax":
+        return _of_several(coreset, parts)
     directions, spread = parts.z @ scale, parts.spread
     offset = parts.z @ mean
     centred = parts.z - mean if name == "gaussian-mean" else parts.y - offset if name == "linear" else parts.y
@@ -53,6 +74,37 @@ def to_numpyro(coreset: Coreset) -> Callable[[], None]:
     return model
 
 
+def _of_several(coreset: Coreset, parts: Ingredients) -> Callable[[], None]:
+    """Return a model of counts, or of several classes."""
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    name, mean, scale = coreset.model.name, parts.prior_mean, parts.prior_scale
+    coefficients = parts.z.shape[1]
+    vectors = coreset.model.classes - 1 if name == "softmax" else 1  # type: ignore[attr-defined]
+    count = vectors * coefficients
+    directions = np.einsum("nq,kqp->nkp", parts.z, scale[:count].reshape(vectors, coefficients, -1))
+    offset = parts.z @ mean[:count].reshape(vectors, coefficients).T
+    offset = offset if parts.log_exposure is None else offset + parts.log_exposure[:, None]
+
+    def model() -> None:
+        phi = numpyro.sample("phi", dist.Normal(0.0, 1.0).expand([len(mean)]).to_event(1))
+        theta = numpyro.deterministic("theta", mean + scale @ phi)
+        eta = offset + directions @ phi
+        with numpyro.plate("rows", len(parts.weights)), numpyro.handlers.scale(scale=parts.weights):
+            if name == "softmax":
+                logits = jnp.concatenate([jnp.zeros((len(parts.z), 1)), eta], axis=1)
+                numpyro.sample("y", dist.Categorical(logits=logits), obs=parts.y)
+            elif name == "poisson":
+                numpyro.sample("y", dist.Poisson(jnp.exp(eta[:, 0])), obs=parts.y)
+            else:
+                size = jnp.exp(-theta[-1]) if parts.dispersion is None else 1 / parts.dispersion
+                numpyro.sample("y", dist.NegativeBinomial2(jnp.exp(eta[:, 0]), size), obs=parts.y)
+
+    return model
+
+
 def program(coreset: Coreset, folder: str | Path) -> str:
     """Return a Python program that reads a saved coreset and draws with NumPyro."""
     return (
@@ -60,6 +112,7 @@ def program(coreset: Coreset, folder: str | Path) -> str:
         + imports(
             coreset,
             "import jax",
+            *(["import jax.numpy as jnp"] if coreset.model.name in ("softmax", *COUNTING) else []),
             "import numpyro",
             "import numpyro.distributions as dist",
             "from numpyro.infer import MCMC, NUTS",
@@ -72,7 +125,7 @@ def model():
     phi = numpyro.sample("phi", dist.Normal(0.0, 1.0).expand([len(names)]).to_event(1))
     theta = numpyro.deterministic("theta", prior_mean + prior_scale @ phi)
     with numpyro.plate("rows", len(weights)), numpyro.handlers.scale(scale=weights):
-        {_LIKELIHOOD[coreset.model.name]}
+        {_LIKELIHOOD[coreset.model.name].format(size=_size(coreset))}
 
 
 mcmc = MCMC(

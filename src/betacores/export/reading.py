@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from betacores.export.ingredients import has_intercept
+from betacores.export.ingredients import dispersion_prior, has_intercept, prior_of
+from betacores.models import NegativeBinomialRegression
 
 if TYPE_CHECKING:
     from betacores.coreset import Coreset
 
-KINDS = {"gaussian-mean": "the mean of Gaussian rows", "linear": "linear regression", "logistic": "logistic regression"}
+KINDS = {
+    "gaussian-mean": "the mean of Gaussian rows",
+    "linear": "linear regression",
+    "logistic": "logistic regression",
+    "softmax": "softmax regression",
+    "poisson": "Poisson regression",
+    "negative-binomial": "negative binomial regression",
+}
 
 
 def opening(coreset: Coreset, tool: str, packages: str) -> str:
@@ -60,17 +68,42 @@ def _rows(coreset: Coreset) -> list[str]:
         low, high = _label(coreset, 0), _label(coreset, 1)
         lines.append(f"# One is {high}, zero is {low}.")
         lines.append(f"y = np.array([label == {high} for label in table.column(1).to_pylist()]).astype(int)")
+    if coreset.model.name == "softmax":
+        assert coreset.labels is not None  # several classes have labels
+        labels = ", ".join(_label(coreset, place) for place in range(len(coreset.labels)))
+        lines.append(f"labels = [{labels}]")
+        lines.append("y = np.array([labels.index(label) for label in table.column(1).to_pylist()])")
+    lines.append(f"names = table.column_names[{first}:]")
+    if coreset.model.name in ("poisson", "negative-binomial"):
+        lines += _counts(coreset)
     if has_intercept(coreset):
-        lines.append("z = np.column_stack([x, np.ones(len(x))])  # the last parameter is the intercept")
-        lines.append(f'names = [*table.column_names[{first}:], "intercept"]')
+        lines.append("z = np.column_stack([x, np.ones(len(x))])  # the last coefficient is the intercept")
+        lines.append('names = [*names, "intercept"]')
     else:
         lines += ["z = x"] if coreset.y is not None else []
-        lines.append(f"names = table.column_names[{first}:]")
+    if coreset.model.name == "softmax":
+        lines.append('names = [f"{name} ({label})" for label in labels[1:] for name in names]')
+    if coreset.model.name == "negative-binomial" and coreset.model.further:  # type: ignore[attr-defined]
+        lines.append('names = [*names, "log dispersion"]')
     return lines
 
 
+def _counts(coreset: Coreset) -> list[str]:
+    """Return the lines that read counts and their exposure."""
+    lines, column = ["y = table.column(1).to_numpy().astype(int)"], coreset.model.column  # type: ignore[attr-defined]
+    if column is None:
+        return [*lines, "log_exposure = np.zeros(len(x))"]
+    exposure = f"x[:, {column}]"
+    logarithm = exposure if coreset.model.offset is not None else f"np.log({exposure})"  # type: ignore[attr-defined]
+    return [
+        *lines,
+        f"log_exposure = {logarithm}  # it has no coefficient",
+        f"x, names = np.delete(x, {column}, axis=1), names[:{column}] + names[{column + 1}:]",
+    ]
+
+
 def _label(coreset: Coreset, which: int) -> str:
-    assert coreset.labels is not None  # a binary response has two labels
+    assert coreset.labels is not None  # a response of labels has some
     value = coreset.labels.tolist()[which]
     kinds: tuple[type, ...] = (bool, int, float, str, bytes)
     for kind in kinds:
@@ -84,20 +117,32 @@ def _label(coreset: Coreset, which: int) -> str:
 
 def _stored(coreset: Coreset) -> bool:
     """Return whether a setting of the model is too long to be written out."""
-    prior, whitener = coreset.model.prior, getattr(coreset.model, "whitener", 1.0)
+    prior, whitener = prior_of(coreset.model), getattr(coreset.model, "whitener", 1.0)
     return any(np.ndim(part) for part in (prior.mean, prior.precision, whitener))
 
 
 def _prior(coreset: Coreset) -> list[str]:
-    prior = coreset.model.prior
+    model, prior = coreset.model, prior_of(coreset.model)
+    further = model.further if isinstance(model, NegativeBinomialRegression) else 0
+    count, key = (
+        f"len(names){' - 1' * further}",
+        "coefficient_prior" if hasattr(model, "coefficient_prior") else "prior",
+    )
     lines = ["# The prior is N(prior_mean, prior_scale @ prior_scale.T)."]
     if _stored(coreset):
         lines.append(
             'settings = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["model"]["settings"]'
         )
-    mean = 'settings["prior"]["mean"]' if np.ndim(prior.mean) else repr(float(prior.mean))
-    lines.append(f"prior_mean = np.full(len(names), {mean})")
-    lines.append("prior_scale = " + _factor(prior.precision, 'settings["prior"]["precision"]'))
+    mean = f'settings["{key}"]["mean"]' if np.ndim(prior.mean) else repr(float(prior.mean))
+    lines.append(f"prior_mean = np.full({count}, {mean})")
+    lines.append("prior_scale = " + _factor(prior.precision, f'settings["{key}"]["precision"]', count))
+    if further:
+        assert isinstance(model, NegativeBinomialRegression)
+        own, width = dispersion_prior(model)
+        lines.append("# The logarithm of the dispersion has a prior of its own.")
+        lines.append(f"prior_mean = np.append(prior_mean, {own!r})")
+        lines.append("prior_scale = np.pad(prior_scale, (0, 1))")
+        lines.append(f"prior_scale[-1, -1] = {width!r}")
     return lines
 
 
@@ -105,6 +150,8 @@ def _spread(coreset: Coreset) -> list[str]:
     """Return what the likelihood needs beside the parameters."""
     if coreset.model.name == "linear":
         return [f"noise = {float(coreset.model.noise)!r}"]  # type: ignore[attr-defined]
+    if getattr(coreset.model, "dispersion", None) is not None:
+        return [f"dispersion = {float(coreset.model.dispersion)!r}"]  # type: ignore[attr-defined]
     if coreset.model.name != "gaussian-mean":
         return []
     whitener = np.asarray(coreset.model.whitener)  # type: ignore[attr-defined]
@@ -116,11 +163,11 @@ def _spread(coreset: Coreset) -> list[str]:
     return [comment, f"spread = np.diag(np.full(len(names), {float(1 / whitener)!r}))"]
 
 
-def _factor(precision: np.ndarray, stored: str) -> str:
+def _factor(precision: np.ndarray, stored: str, count: str = "len(names)") -> str:
     if np.ndim(precision) == 2:
         return _matrix(stored)
     deviation = f"np.array({stored}) ** -0.5" if np.ndim(precision) else repr(float(precision) ** -0.5)
-    return f"np.diag(np.full(len(names), {deviation}))"
+    return f"np.diag(np.full({count}, {deviation}))"
 
 
 def _matrix(precision: str) -> str:

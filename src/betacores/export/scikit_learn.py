@@ -35,17 +35,22 @@ _END = """for name, value in zip(names, theta):
 def program(coreset: Coreset, folder: str | Path) -> str:
     """Return a Python program that reads a saved coreset and fits it with scikit-learn."""
     name = coreset.model.name
+    if name not in _ESTIMATORS:
+        raise ValueError(f"tool: scikit-learn has no weighted model like {name!r}; choose 'stan' or 'numpyro'.")
     first = opening(coreset, "scikit-learn", "scikit-learn and pyarrow")
-    estimator = "LogisticRegression" if name == "logistic" else "Ridge"
     if name == "logistic":
         _check_logistic(coreset)
+    if name == "softmax":
+        _check_softmax(coreset)
+    if name == "poisson" and np.any(coreset.model.prior.mean):
+        raise ValueError(_NO_MEAN.format(what="Poisson"))
     return (
         first
-        + imports(coreset, f"from sklearn.linear_model import {estimator}")
+        + imports(coreset, f"from sklearn.linear_model import {_ESTIMATORS[name]}")
         + "\n"
         + reading(coreset, folder)
         + _NOTE
-        + {"gaussian-mean": _mean, "linear": _linear, "logistic": _logistic}[name](_is_plain(coreset))
+        + _WAYS[name](_is_plain(coreset))
         + _END
     )
 
@@ -56,12 +61,29 @@ def _is_plain(coreset: Coreset) -> bool:
     return np.ndim(prior.precision) == 0 and not np.any(prior.mean)
 
 
+_NO_MEAN = (
+    "prior: its mean is not zero, and scikit-learn's {what} regression knows no other; choose 'stan' or 'numpyro'."
+)
+
+
+def _check_softmax(coreset: Coreset) -> None:
+    if coreset.model.units() is None:  # type: ignore[attr-defined]
+        raise ValueError(
+            "prior: it prefers some classes to others, and scikit-learn's penalty does not; choose 'stan' or 'numpyro'."
+        )
+    assert coreset.y is not None  # softmax regression has a response
+    assert coreset.labels is not None
+    missing = [label for label in coreset.labels.tolist() if label not in coreset.y.tolist()]
+    if missing:
+        raise ValueError(
+            f"y: no row of the coreset has the label {missing[0]!r}, and scikit-learn needs all; "
+            "choose 'stan' or 'numpyro', or a larger size."
+        )
+
+
 def _check_logistic(coreset: Coreset) -> None:
     if np.any(coreset.model.prior.mean):
-        raise ValueError(
-            "prior: its mean is not zero, and scikit-learn's logistic regression knows no other; "
-            "choose 'stan' or 'numpyro'."
-        )
+        raise ValueError(_NO_MEAN.format(what="logistic"))
     assert coreset.y is not None  # logistic regression has a response
     if len(set(coreset.y.tolist())) < 2:
         raise ValueError(
@@ -107,3 +129,39 @@ model.fit(whiten @ prior_scale, whiten @ (centre - prior_mean), sample_weight=np
 theta = prior_mean + prior_scale @ model.coef_
 """
     )
+
+
+def _softmax(plain: bool) -> str:
+    del plain  # one way serves all
+    return """# The penalty is the prior. Every class has coefficients here, and the model's are their differences
+# to those of the first class: the prior of all of them has half the variance of that of a difference.
+classes, width = len(labels) - 1, z.shape[1]
+own = np.linalg.inv(prior_scale @ prior_scale.T)[:width, :width] * (classes + 1) / (2 * classes)
+units = np.linalg.cholesky(np.linalg.inv(own))
+model = LogisticRegression(C=0.5, fit_intercept=False, solver="newton-cholesky", tol=1e-10)
+model.fit(z @ units, y, sample_weight=weights)
+theta = ((model.coef_[1:] - model.coef_[0]) @ units.T).ravel()
+"""
+
+
+def _poisson(plain: bool) -> str:
+    del plain  # one way serves all
+    return (
+        _SHIFTED
+        + """# An exposure divides the counts and multiplies the weights; the penalty is that of the mean over weights.
+mass = weights * np.exp(log_exposure)
+model = PoissonRegressor(alpha=1 / mass.sum(), fit_intercept=False, solver="newton-cholesky", tol=1e-10)
+model.fit(z @ prior_scale, y / np.exp(log_exposure), sample_weight=mass)
+theta = prior_scale @ model.coef_
+"""
+    )
+
+
+_ESTIMATORS = {
+    "gaussian-mean": "Ridge",
+    "linear": "Ridge",
+    "logistic": "LogisticRegression",
+    "softmax": "LogisticRegression",
+    "poisson": "PoissonRegressor",
+}
+_WAYS = {"gaussian-mean": _mean, "linear": _linear, "logistic": _logistic, "softmax": _softmax, "poisson": _poisson}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from betacores.export.ingredients import ingredients
+from betacores.export.ingredients import Ingredients, ingredients
 from betacores.export.reading import imports, opening, reading
 
 if TYPE_CHECKING:
@@ -44,14 +44,46 @@ _DATA = {
     "logistic": """\
   matrix[N, P] z;  // the columns, and a one if there is an intercept
   array[N] int<lower=0, upper=1> y;""",
+    "softmax": """\
+  int<lower=2> K;  // classes
+  int<lower=1> Q;  // coefficients of a class
+  matrix[N, Q] z;  // the columns, and a one if there is an intercept
+  array[N] int<lower=1, upper=K> y;""",
+    "poisson": """\
+  matrix[N, P] z;  // the columns, and a one if there is an intercept
+  vector[N] log_exposure;
+  array[N] int<lower=0> y;""",
+    "negative-binomial": """\
+  matrix[N, P - 1] z;  // the columns, and a one if there is an intercept
+  vector[N] log_exposure;
+  array[N] int<lower=0> y;""",
+    "known dispersion": """\
+  matrix[N, P] z;  // the columns, and a one if there is an intercept
+  vector[N] log_exposure;
+  array[N] int<lower=0> y;
+  real<lower=0> dispersion;""",
 }
 _LIKELIHOOD = {
     "gaussian-mean": "multi_normal_cholesky_lpdf(x[n] | theta, spread)",
     "linear": "normal_lpdf(y[n] | z[n] * theta, noise)",
     "logistic": "bernoulli_logit_lpmf(y[n] | z[n] * theta)",
+    "softmax": "categorical_logit_lpmf(y[n] | append_row(0, to_matrix(theta, Q, K - 1)' * z[n]'))",
+    "poisson": "poisson_log_lpmf(y[n] | log_exposure[n] + z[n] * theta)",
+    "negative-binomial": "neg_binomial_2_log_lpmf(y[n] | log_exposure[n] + z[n] * theta[1 : P - 1], exp(-theta[P]))",
+    "known dispersion": "neg_binomial_2_log_lpmf(y[n] | log_exposure[n] + z[n] * theta, 1 / dispersion)",
 }
 # What the programs of the models are given beside what they share.
-_OWN = {"gaussian-mean": ("x", "spread"), "linear": ("z", "y", "noise"), "logistic": ("z", "y")}
+_OWN = {
+    "gaussian-mean": ("x", "spread"),
+    "linear": ("z", "y", "noise"),
+    "logistic": ("z", "y"),
+    "softmax": ("K", "Q", "z", "y"),
+    "poisson": ("z", "log_exposure", "y"),
+    "negative-binomial": ("z", "log_exposure", "y"),
+    "known dispersion": ("z", "log_exposure", "y", "dispersion"),
+}
+# How the programs that read a folder write them.
+_WRITTEN = {"noise": "noise", "dispersion": "dispersion", "K": "len(labels)", "Q": "z.shape[1]"}
 
 
 def to_stan(coreset: Coreset) -> tuple[str, dict[str, Any]]:
@@ -60,7 +92,7 @@ def to_stan(coreset: Coreset) -> tuple[str, dict[str, Any]]:
     data = {
         "N": len(parts.z),
         "P": len(parts.prior_mean),
-        **{name: getattr(parts, "z" if name == "x" else name) for name in _OWN[coreset.model.name]},
+        **{name: _handed_over(coreset, parts, name) for name in _OWN[_kind(coreset)]},
         "w": parts.weights,
         "prior_mean": parts.prior_mean,
         "prior_scale": parts.prior_scale,
@@ -68,17 +100,36 @@ def to_stan(coreset: Coreset) -> tuple[str, dict[str, Any]]:
     return stan_code(coreset), {name: getattr(value, "tolist", lambda v=value: v)() for name, value in data.items()}
 
 
+def _kind(coreset: Coreset) -> str:
+    known = coreset.model.name == "negative-binomial" and coreset.model.dispersion is not None  # type: ignore[attr-defined]
+    return "known dispersion" if known else coreset.model.name
+
+
+def _handed_over(coreset: Coreset, parts: Ingredients, name: str) -> Any:
+    if name == "K":
+        return coreset.model.classes  # type: ignore[attr-defined]
+    if name == "Q":
+        return parts.z.shape[1]
+    # Stan counts from one.
+    shift = 1 if coreset.model.name == "softmax" and name == "y" else 0
+    return getattr(parts, "z" if name == "x" else name) + shift
+
+
 def stan_code(coreset: Coreset) -> str:
     """Return the Stan program of a built-in model."""
-    name = coreset.model.name
+    name = _kind(coreset)
     return _PROGRAM.format(data=_DATA[name], likelihood=_LIKELIHOOD[name])
+
+
+def _written(coreset: Coreset, name: str) -> str:
+    if coreset.model.name == "softmax" and name == "y":
+        return "(y + 1).tolist()"
+    return _WRITTEN.get(name, f"{name}.tolist()")
 
 
 def program(coreset: Coreset, folder: str | Path) -> str:
     """Return a Python program that reads a saved coreset and draws with Stan."""
-    own = "".join(
-        f'    "{name}": {name if name == "noise" else f"{name}.tolist()"},\n' for name in _OWN[coreset.model.name]
-    )
+    own = "".join(f'    "{name}": {_written(coreset, name)},\n' for name in _OWN[_kind(coreset)])
     return (
         opening(coreset, "Stan", "pystan and pyarrow")
         + imports(coreset, "import stan")

@@ -146,9 +146,17 @@ class LinearPredictor(Model):
 
     def features(self, rows: Rows) -> Float[Array, "*rows p"]:
         """Return `z`: the covariates, and a one for the intercept."""
-        if not self.intercept:
-            return rows.x
-        return jnp.concatenate([rows.x, jnp.ones_like(rows.x[..., :1])], axis=-1)
+        x = self.covariates(rows.x)
+        return jnp.concatenate([x, jnp.ones_like(rows.x[..., :1])], axis=-1) if self.intercept else x
+
+    def covariates(self, x: Any) -> Any:
+        """Return the columns that have coefficients: all, unless the model keeps one for itself."""
+        return x
+
+    def with_offset(self, eta: Any, x: Any) -> Any:
+        """Return the linear predictor with what columns add to it without a coefficient: nothing, as a rule."""
+        del x
+        return eta
 
     def parameter_count(self, columns: int) -> int:
         """One coefficient a column, and the intercept."""
@@ -160,11 +168,11 @@ class LinearPredictor(Model):
 
     def log_likelihood(self, theta: Float[Array, " p"], row: Rows) -> Float[Array, ""]:
         """Return the log-likelihood of one row."""
-        return self.response_log_likelihood(along(self.features(row), theta), row.y)
+        return self.response_log_likelihood(self.with_offset(along(self.features(row), theta), row.x), row.y)
 
     def power_integral(self, theta: Float[Array, " p"], row: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
         """Return `∫ p(ψ | x, θ)^(1+β) dψ` of one row."""
-        return self.response_power_integral(along(self.features(row), theta), beta)
+        return self.response_power_integral(self.with_offset(along(self.features(row), theta), row.x), beta)
 
     @abc.abstractmethod
     def response_power_integral(self, eta: Float[Array, ""], beta: Float[Array, ""]) -> Float[Array, ""]:

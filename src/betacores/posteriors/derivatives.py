@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from betacores.divergence import Beta, likelihood, response_likelihood, transformed
+from betacores.models.auxiliary import SeveralPredictors, gradients_of, row_derivatives, total_hessian
 from betacores.models.base import LinearPredictor, Model, Rows, along
 
 if TYPE_CHECKING:
@@ -32,8 +34,14 @@ def likelihood_derivatives(
     """Return the derivatives of the weighted (β-)likelihood of rows."""
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
-        value, slope, curvature = response_derivatives(model, along(z, theta), rows.y, beta)
+        value, slope, curvature = response_derivatives(model, model.with_offset(along(z, theta), rows.x), rows.y, beta)
         return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
+
+    if isinstance(model, SeveralPredictors):
+        value, slopes, hessians = row_derivatives(model, partial(response_likelihood, model, beta=beta), theta, rows)
+        z = model.features(rows)
+        gradient = weights @ gradients_of(model, slopes, z)
+        return Derivatives(weights @ value, gradient, total_hessian(model, weights[:, None, None] * hessians, z))
 
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
         inner, gradients, hessian = model.quadratic(theta, rows)
@@ -52,7 +60,10 @@ def row_gradients(model: Model, theta: Float[Array, " p"], rows: Rows, beta: Bet
     """Return the gradient of every row's (β-)likelihood."""
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
-        return response_derivatives(model, along(z, theta), rows.y, beta)[1][:, None] * z
+        return response_derivatives(model, model.with_offset(along(z, theta), rows.x), rows.y, beta)[1][:, None] * z
+    if isinstance(model, SeveralPredictors):
+        slopes = row_derivatives(model, partial(response_likelihood, model, beta=beta), theta, rows)[1]
+        return gradients_of(model, slopes, model.features(rows))
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
         inner, gradients, _ = model.quadratic(theta, rows)
         return _twice(lambda ell: transformed(model, ell, rows.x.shape[-1], beta), inner)[1][:, None] * gradients

@@ -124,7 +124,7 @@ def whitened(
 
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
-        offset, directions = z @ mean, z @ spread
+        offset, directions = model.with_offset(z @ mean, rows.x), z @ spread
 
         def each(phi: Float[Array, " p"]) -> Float[Array, " n"]:
             return response_likelihood(model, offset + directions @ phi, rows.y, beta)

@@ -11,9 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import block_diag, solve_triangular
 
-from betacores.models import GaussianMean, GaussianPrior, LinearRegression, LogisticRegression, Model
+from betacores.models import (
+    GaussianMean,
+    GaussianPrior,
+    LinearRegression,
+    LogisticRegression,
+    Model,
+    NegativeBinomialRegression,
+    PoissonRegression,
+    SoftmaxRegression,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -40,22 +49,45 @@ def in_prior_units(model: Model, x: np.ndarray, y: np.ndarray | None) -> Posed:
     as_given = Posed(model, x, y)
     if isinstance(model, GaussianMean):
         return _mean_in_prior_units(model, x) if np.ndim(model.prior.mean) else as_given
-    if not isinstance(model, (LinearRegression, LogisticRegression)) or np.ndim(model.prior.precision) != 2:
+    prior = _coefficient_prior(model)
+    if prior is None or np.ndim(prior.precision) != 2:
         return as_given
     try:
-        factor = np.linalg.cholesky(np.asarray(model.prior.precision, np.float64))
+        factor = np.linalg.cholesky(np.asarray(prior.precision, np.float64))
     except np.linalg.LinAlgError:
         return as_given
     count = len(factor)
     scale = solve_triangular(factor, np.eye(count), lower=True).T
-    shift = np.broadcast_to(np.asarray(model.prior.mean, np.float64), (count,))
-    z = np.column_stack([x, np.ones(len(x))]) if model.intercept else np.asarray(x, np.float64)
+    shift = np.broadcast_to(np.asarray(prior.mean, np.float64), (count,))
+    z = np.column_stack([x, np.ones(len(x))]) if model.intercept else np.asarray(x, np.float64)  # type: ignore[attr-defined]
     if isinstance(model, LinearRegression):
         assert y is not None  # a regression has a response
         # The prior's own prediction is taken off the response, which may be far from zero.
         return Posed(LinearRegression(float(model.noise), intercept=False), z @ scale, y - z @ shift, shift, scale)
-    prior = GaussianPrior(factor.T @ shift, 1.0)
-    return Posed(LogisticRegression(intercept=False, prior=prior), z @ scale, y, np.zeros(count), scale)
+    own = GaussianPrior(factor.T @ shift, 1.0)
+    if isinstance(model, SoftmaxRegression):
+        posed: Model = SoftmaxRegression(model.classes, False).bound([""] * count, None)
+        scale = np.kron(np.eye(model.vectors), scale)
+        return Posed(posed, z @ scale[:count, :count], y, np.zeros(len(scale)), scale)
+    if isinstance(model, NegativeBinomialRegression):
+        posed = model.without_intercept().with_prior(own)
+        # The logarithm of the dispersion has no units.
+        whole = block_diag(scale, np.eye(model.further))
+        return Posed(posed, z @ scale, y, np.zeros(len(whole)), whole)
+    kind = PoissonRegression if isinstance(model, PoissonRegression) else LogisticRegression
+    return Posed(kind(intercept=False, prior=own), z @ scale, y, np.zeros(count), scale)
+
+
+def _coefficient_prior(model: Model) -> GaussianPrior | None:
+    """Return the prior of a vector of coefficients, for models that can be posed in other units."""
+    if isinstance(model, (PoissonRegression, NegativeBinomialRegression)) and model.column is not None:
+        return None
+    if isinstance(model, NegativeBinomialRegression):
+        return model.coefficient_prior
+    if isinstance(model, SoftmaxRegression):
+        precision = model.units()
+        return None if precision is None else GaussianPrior(0.0, precision)
+    return model.prior if isinstance(model, (LinearRegression, LogisticRegression, PoissonRegression)) else None
 
 
 def _mean_in_prior_units(model: GaussianMean, x: np.ndarray) -> Posed:

@@ -11,6 +11,7 @@ import numpy as np
 
 from betacores.coreset import Coreset
 from betacores.models import GaussianMean
+from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
 from betacores.precision import single_precision
 from betacores.report.fits import Fit, Fitting, sampled
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 MOST_PARAMETERS = 40
+# What a coefficient changes, by the kind of the response.
+CHANGES = {"binary": "log-odds", "classes": "log-odds", "count": "the logarithm of the mean"}
 KINDS = ("robust", "coreset", "classical")
 # On the way from one β to a larger one.
 RUNGS = 4
@@ -115,12 +118,17 @@ def _in_common_units(coreset: Coreset, table: Table) -> tuple[tuple[np.ndarray, 
     matrix, offset = np.eye(p), np.zeros(p)
     x = table.origin.x
     centre, scale = robust_location_scale(x[:: -(-len(x) // 20_000)])
-    columns = len(centre)
-    if isinstance(model, LinearPredictor) and p == columns + int(model.intercept):
-        matrix[range(columns), range(columns)] = scale
-        if model.intercept:
-            matrix[-1, :columns] = centre
-        what = "log-odds" if model.response == "binary" else "the response"
+    if isinstance(model, (LinearPredictor, SeveralPredictors)):
+        centre, scale = (model.covariates(part[None])[0] for part in (centre, scale))
+        columns, intercept = len(centre), int(model.intercept)
+        one = np.eye(columns + intercept)
+        one[range(columns), range(columns)] = scale
+        if intercept:
+            one[-1, :columns] = centre
+        whole = np.kron(np.eye(model.vectors if isinstance(model, SeveralPredictors) else 1), one)
+        # Further parameters have no units.
+        matrix[: len(whole), : len(whole)] = whole
+        what = CHANGES.get(model.response, "the response")
         meaning = f"how far {what} changes when a column changes by its robust standard deviation" + (
             "; the intercept is that of a row of medians" if model.intercept else ""
         )

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from betacores.divergence import as_beta
+from betacores.divergence import as_beta, response_likelihood
 from betacores.grid import grid_modes, priors_at
 from betacores.inputs import encode_rows
+from betacores.models.auxiliary import SeveralPredictors, derivatives_by_u
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.derivatives import Derivatives, add, response_derivatives
 from betacores.sources import ArraySource
@@ -59,7 +60,7 @@ class Fitting(NamedTuple):
         rows = encode_rows(self.x, self.y, self.labels)
         p = self.model.parameter_count(self.x.shape[1])
         start = np.zeros(p) if start is None else start
-        if isinstance(self.model, LinearPredictor):
+        if isinstance(self.model, (LinearPredictor, SeveralPredictors)):
             return _climb(
                 self.model, np.asarray(self.x, np.float64), rows, np.asarray(weights, np.float64), beta, start
             )
@@ -75,25 +76,63 @@ def sampled(rows: int, parameters: int) -> np.ndarray:
     return np.arange(rows) if rows <= most else np.unique(np.linspace(0, rows - 1, most).astype(int))
 
 
-def linear_predictor(model: LinearPredictor, x: np.ndarray, theta: np.ndarray) -> Float[np.ndarray, " n"]:
-    """Return `z·θ` of rows in double precision."""
-    slopes = theta[: x.shape[1]]
-    return np.asarray(x, np.float64) @ slopes + (theta[-1] if model.intercept else 0.0)
+def linear_predictors(
+    model: LinearPredictor | SeveralPredictors, x: np.ndarray, theta: np.ndarray
+) -> Float[np.ndarray, "n m"]:
+    """Return `z·θ` of rows, one column a vector of coefficients, in double precision."""
+    x = np.asarray(x, np.float64)
+    z = _features(model, x)
+    vectors = model.vectors if isinstance(model, SeveralPredictors) else 1
+    coefficients = np.asarray(theta)[: vectors * z.shape[1]].reshape(vectors, -1)
+    return model.with_offset((z @ coefficients.T).T, x).T
+
+
+def linear_predictor(
+    model: LinearPredictor | SeveralPredictors, x: np.ndarray, theta: np.ndarray
+) -> Float[np.ndarray, " n"]:
+    """Return the only linear predictor of rows in double precision."""
+    return linear_predictors(model, x, theta)[:, 0]
+
+
+def _features(model: LinearPredictor | SeveralPredictors, x: np.ndarray) -> np.ndarray:
+    own = model.covariates(x)
+    return np.column_stack([own, np.ones(len(x))]) if model.intercept else own
 
 
 def _climb(
-    model: LinearPredictor, x: np.ndarray, rows: Rows, weights: np.ndarray, beta: float, start: np.ndarray
+    model: LinearPredictor | SeveralPredictors,
+    x: np.ndarray,
+    rows: Rows,
+    weights: np.ndarray,
+    beta: float,
+    start: np.ndarray,
 ) -> Fit:
     """Climb to a mode by damped Newton steps."""
-    z = np.column_stack([x, np.ones(len(x))]) if model.intercept else x
-    traced = as_beta(beta)
+    z, traced = _features(model, x), as_beta(beta)
+
+    def of_one(theta: np.ndarray) -> Derivatives:
+        eta = linear_predictor(model, x, theta).astype(np.float32)
+        value, slope, curvature = (np.asarray(part, np.float64) for part in _response(model, eta, rows.y, traced))
+        bent = z.T @ ((weights * curvature)[:, None] * z)
+        return Derivatives(weights @ value, (weights * slope) @ z, bent)
+
+    def of_several(theta: np.ndarray) -> Derivatives:
+        eta = linear_predictors(model, x, theta)
+        m, (n, q) = eta.shape[1], z.shape
+        further = np.broadcast_to(theta[m * q :], (n, len(theta) - m * q))
+        u = np.concatenate([eta, further], axis=1).astype(np.float32)
+        value, slope, bend = (np.asarray(part, np.float64) for part in _responses(model, u, rows.y, traced))
+        # Further parameters multiply a one.
+        parts = [*[z] * m, *[np.ones((n, 1))] * further.shape[1]]
+        gradient = [(weights * slope[:, k]) @ part for k, part in enumerate(parts)]
+        bent = [
+            [part.T @ ((weights * bend[:, k, j])[:, None] * other) for j, other in enumerate(parts)]
+            for k, part in enumerate(parts)
+        ]
+        return Derivatives(weights @ value, np.concatenate(gradient), np.block(bent))
 
     def look(theta: np.ndarray) -> Derivatives:
-        value, slope, curvature = (
-            np.asarray(part, np.float64) for part in _response(model, (z @ theta).astype(np.float32), rows.y, traced)
-        )
-        bent = z.T @ ((weights * curvature)[:, None] * z)
-        here = Derivatives(weights @ value, (weights * slope) @ z, bent)
+        here = of_one(theta) if isinstance(model, LinearPredictor) else of_several(theta)
         return add(here, Derivatives(*(part[0] for part in priors_at(model, theta[None]))))
 
     theta, at, damping, decrement = np.asarray(start, np.float64), look(start), 0.0, np.inf
@@ -111,6 +150,11 @@ def _climb(
 
 
 _response = jax.jit(response_derivatives)
+
+
+@jax.jit
+def _responses(model: SeveralPredictors, u: Any, y: Any, beta: Any) -> tuple[Any, Any, Any]:
+    return derivatives_by_u(lambda at, seen: response_likelihood(model, at, seen, beta), u, y)
 
 
 def _solved(curvature: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:

@@ -47,6 +47,9 @@ def _done(coreset: Coreset) -> str:
     model = {
         "logistic": "a logistic regression",
         "linear": "a linear regression",
+        "softmax": "a softmax regression",
+        "poisson": "a Poisson regression",
+        "negative-binomial": "a negative binomial regression",
         "gaussian-mean": "a Gaussian around an unknown mean",
     }.get(coreset.model.name, f"the model {coreset.model.name}")
     if coreset.method == "merge":

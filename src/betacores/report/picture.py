@@ -1,6 +1,7 @@
 """A plane to look at the rows in.
 
-For a linear regression: what the model predicts, against what was seen. For a logistic regression: the fitted log-odds,
+For a linear regression: what the model predicts, against what was seen. For a regression of counts: their logarithms,
+after adding one to each. For a logistic regression: the fitted log-odds,
 and the direction across it in which rows differ most, a panel for each label. For other models: the two directions in
 which believed rows differ most. A frame around the believed rows holds the picture; rows beyond are put on its edge.
 """
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from betacores.coreset import Coreset
+from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
 from betacores.report.fits import linear_predictor
 from betacores.report.table import Table
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
 CLEAN, SUSPICIOUS, SELECTED = 1100, 600, 300
+# Responses that are drawn as predicted against seen.
+DIAGONAL = ("real", "count")
 REFERENCE_ROWS = 5000
 # The frame holds all but so many of the believed rows on either side, and in units of their span a margin; towards
 # the other rows it goes farther, so far on both sides together.
@@ -59,13 +63,13 @@ def picture_section(
     plane = _plane(coreset, table, theta, everyone, responses, np.concatenate([beliefs, believed[look]]), len(shown_x))
     panels: list[str] = []
     panel = np.zeros(len(shown_x), int)
-    if coreset.labels is not None and shown_y is not None:
+    if coreset.labels is not None and len(coreset.labels) == 2 and shown_y is not None:
         # The second label has the large log-odds, and the upper panel.
         panels = [f"{table.target}: {cell(label)}" for label in coreset.labels[::-1].tolist()]
         panel = np.where(shown_y == coreset.labels[1], 0, 1)
     odd = slice(len(clean), len(ids))
     frames = [_frame(values[len(shown_x) :], values[odd]) for values in (plane.across, plane.up)]
-    if coreset.model.response == "real":
+    if coreset.model.response in DIAGONAL:
         # Predicted and seen have one unit, and a row that fits is on the diagonal.
         both = (min(frames[0][0], frames[1][0]), max(frames[0][1], frames[1][1]))
         frames = [both, both]
@@ -83,7 +87,7 @@ def picture_section(
         "across": [float(v) for v in frames[0]],
         "up": [float(v) for v in frames[1]],
         "panels": panels,
-        "diagonal": coreset.model.response == "real",
+        "diagonal": coreset.model.response in DIAGONAL,
         "shown": {"clean": len(clean), "suspicious": len(suspicious), "selected": len(heavy)},
         "totals": {
             "clean": int((~marked & ~chosen).sum()),
@@ -131,6 +135,11 @@ def _plane(
         u = np.clip((np.asarray(x, np.float64) - centre) / scale, -1e6, 1e6)
     # The directions are those of cells that are not far off.
     core = np.clip(u[first:], -4, 4)
+    if model.response == "count" and y is not None:
+        assert isinstance(model, (LinearPredictor, SeveralPredictors))
+        mean = np.exp(np.clip(linear_predictor(model, x, theta), -40, 40))
+        seen = np.log1p(np.asarray(y, np.float64))
+        return Plane(np.log1p(mean), seen, f"log(1 + {table.target}), predicted", f"log(1 + {table.target}), seen")
     if not isinstance(model, LinearPredictor):
         if len(names) == 1:
             return Plane(np.asarray(x[:, 0], np.float64), believed, names[0], "belief")

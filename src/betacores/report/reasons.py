@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from betacores.coreset import Coreset
-from betacores.models import LinearRegression
+from betacores.models import LinearRegression, Model, NegativeBinomialRegression
+from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
 from betacores.report.cells import Odd, Reference, is_discrete, odd_cells, reference_of
-from betacores.report.fits import linear_predictor
+from betacores.report.fits import linear_predictor, linear_predictors
 from betacores.report.table import Table
 from betacores.report.words import cell, count, is_number, number, percent
 
@@ -92,7 +93,7 @@ class Reasons:
     def _mended(self, rows: np.ndarray, x: np.ndarray, odd: list[list[Odd]]) -> list[list[Odd]]:
         """Return the odd cells that, put to what the rest of the row predicts, make the response one that fits."""
         model, y = self.coreset.model, self.table.origin.y
-        if not isinstance(model, LinearPredictor) or y is None:
+        if not isinstance(model, LinearPredictor) or model.response == "count" or y is None:
             return [[] for _ in odd]
         eta = linear_predictor(model, x, self.theta)
         found = []
@@ -111,10 +112,14 @@ class Reasons:
 
     def _responses(self, rows: np.ndarray, x: np.ndarray) -> list[Reason]:
         model, table = self.coreset.model, self.table
-        if not isinstance(model, LinearPredictor) or table.origin.y is None:
+        if not isinstance(model, (LinearPredictor, SeveralPredictors)) or table.origin.y is None:
             return []
-        eta, seen = linear_predictor(model, x, self.theta), table.origin.y[rows]
-        if isinstance(model, LinearRegression):
+        eta, seen = linear_predictors(model, x, self.theta)[:, 0], table.origin.y[rows]
+        if model.response == "count":
+            expected = [f"{number(low)} to {number(high)}" for low, high in usual_counts(model, eta, self.theta)]
+        elif model.response == "classes":
+            expected = [f"the model gives it {percent(p)}" for p in self._chances(x, seen)]
+        elif isinstance(model, LinearRegression):
             reach = f" ± {number(1.96 * float(model.noise))}"
             expected = [number(float(value)) + reach for value in eta]
         elif self.coreset.labels is not None:
@@ -123,11 +128,22 @@ class Reasons:
             expected = [f"the model gives it {percent(float(p))}" for p in chance]
         else:
             expected = ["the model finds it unlikely"] * len(rows)
-        kind = "response" if isinstance(model, LinearRegression) else "label"
+        kind = "label" if self.coreset.labels is not None else "response"
         return [
             Reason(kind=kind, column=table.target, seen=cell(value), expected=said)
             for value, said in zip(seen.tolist(), expected, strict=True)
         ]
+
+    def _chances(self, x: np.ndarray, seen: np.ndarray) -> list[float]:
+        """Return the probabilities of labels, of which there are several."""
+        model, labels = self.coreset.model, self.coreset.labels
+        assert isinstance(model, SeveralPredictors)
+        assert labels is not None
+        eta = linear_predictors(model, x, self.theta)
+        logits = np.column_stack([np.zeros(len(x)), eta])
+        logits -= logits.max(1, keepdims=True)
+        own = np.exp(logits)[seen[:, None] == labels]
+        return (own / np.exp(logits).sum(1)).tolist()
 
     def _cells(self, row: int, x: np.ndarray, odd: list[Odd]) -> list[Reason]:
         told: dict[str, Reason] = {}
@@ -160,6 +176,19 @@ class Reasons:
         if name not in self._counts:
             self._counts[name] = Counter(cell(one) for one in self.table.column(name))
         return self._counts[name][cell(value)] / self.table.row_count
+
+
+def usual_counts(model: Model, eta: np.ndarray, theta: np.ndarray) -> list[tuple[int, int]]:
+    """Return the central 95 % of counts at log-means."""
+    from scipy import stats
+
+    mean = np.exp(np.clip(eta, -40, 40))
+    if isinstance(model, NegativeBinomialRegression):
+        dispersion = model.dispersion or float(np.exp(np.clip(theta[-1], -20, 20)))
+        law = stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
+    else:
+        law = stats.poisson(mean)
+    return list(zip(law.ppf(0.025).astype(int).tolist(), law.ppf(0.975).astype(int).tolist(), strict=True))
 
 
 def _further(cells: int) -> Reason:
