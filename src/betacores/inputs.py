@@ -48,7 +48,7 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
     labels = None
     if response is not None and model.response in ("binary", "classes"):
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
-    model = model.bound(columns, labels)
+    model = model.check_rows(x, columns).bound(columns, labels)
     _check_prior(model, len(columns))
     beyond = _beyond(x)
     if response is not None and labels is None:

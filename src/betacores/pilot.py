@@ -19,7 +19,7 @@ better log-posterior than all others: the density is highest there. What wins th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -98,7 +98,7 @@ def sampled(source: Source, key: PRNGKeyArray) -> tuple[ArraySource, float]:
 def search(model: Model, sample: ArraySource, scale: float, beta: float, largest: float | None = None) -> Found:
     """Return the best mode over a sample of rows that any of the starts leads to."""
     p = model.parameter_count(len(sample.columns))
-    prior = np.asarray(model.prior.mean_vector(p) if hasattr(model, "prior") else np.zeros(p), np.float32)
+    prior = np.asarray(_prior_mean(model, p), np.float32)
     rungs = len(LADDER)
     starts = {"prior": (prior, [beta] * rungs), "ladder": (prior, [beta * share for share in LADDER])}
     robust = prior
@@ -122,6 +122,12 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     # A start that did not converge is taken only if none did.
     best = max(range(len(names)), key=lambda k: (bool(fit.converged[k]), counts[k], values[k]))
     return Found(fit.thetas[best], names[best], _rivals(model, sample, fit, best, beta))
+
+
+def _prior_mean(model: Model, p: int) -> Any:
+    if hasattr(model, "prior_mean"):
+        return model.prior_mean(p)
+    return model.prior.mean_vector(p) if hasattr(model, "prior") else np.zeros(p)
 
 
 def explained(model: Model, sample: ArraySource, theta: Float[np.ndarray, " p"]) -> float:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
+from betacores.clean_share import with_clean_share
 from betacores.divergence import has_power_integral
 from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
-from betacores.models import LinearRegression, Model
+from betacores.models import LinearRegression, Model, Rows
 from betacores.noise import robust_noise
 from betacores.pilot import Found, Pilot, pilot, polished, sampled
 from betacores.scores import default_score_beta, row_scores, scores_too_high
@@ -32,6 +33,10 @@ Guarding = str | None | Callable[[np.ndarray], Any]
 
 # Rows trusted less than this count as touched by the guard.
 TOUCHED = 0.5
+ESCAPED = (
+    "The mode stands where the scale is so large that no row counts: it does not describe the rows. Choose a smaller β, "
+    "or give the scale a prior that knows its size."
+)
 EXPLAINED_ROWS = 5000
 
 
@@ -90,6 +95,8 @@ def prepare(
             )
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
     found = _timed(info, "mode", lambda: _mode(model, source, beta, mode_key, tuning))
+    if beta > 0 and hasattr(model, "escaped") and np.any(model.escaped(found.theta[None])):
+        info.warnings.append(ESCAPED)
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
     scores = np.ones(source.row_count, np.float32)
     if has_power_integral(model):
@@ -162,6 +169,11 @@ def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
 
 def settled(model: Model, source: ArraySource, key: PRNGKeyArray, info: Info) -> Model:
     """Return the model with what it leaves to the data estimated."""
+    if hasattr(model, "settled"):
+        sample, scale = sampled(source, key)
+        counted = sample.weights > 0
+        model = model.settled(Rows(sample.x[counted], None if sample.y is None else sample.y[counted]))
+        return with_clean_share(model, sample, source, scale) if getattr(model, "clean", 1.0) == "auto" else model
     if not (isinstance(model, LinearRegression) and model.noise == "auto"):
         return model
     noise = robust_noise(source, model.intercept, key)

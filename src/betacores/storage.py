@@ -237,7 +237,10 @@ def _model_from(stored: dict[str, Any]) -> Model:
     # Restored attribute by attribute, past the constructor: its derived numbers must come back exactly.
     model = object.__new__(MODELS[stored["name"]])
     for name, value in stored["settings"].items():
-        if name == "prior":
+        if isinstance(value, dict):
             value = GaussianPrior(np.asarray(value["mean"]), np.asarray(value["precision"]))
-        vars(model)[name] = np.asarray(value) if isinstance(value, list) else value
+        if isinstance(value, list):
+            # Arrays hold floating-point numbers; whole numbers are a shape, and part of the program.
+            value = tuple(value) if value and all(isinstance(one, int) for one in value) else np.asarray(value)
+        vars(model)[name] = value
     return model

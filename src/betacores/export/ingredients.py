@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from betacores.models import MODELS, GaussianMean, LinearRegression
+from betacores.models import GaussianMean, LinearRegression, LogisticRegression
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
     from betacores.coreset import Coreset
+
+EXPORTED = (GaussianMean, LinearRegression, LogisticRegression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +79,11 @@ def check_exportable(coreset: Coreset) -> None:
             "and its weights are wrong for the ordinary likelihood of other tools; build it with readout='classical', "
             "or draw with coreset.posterior()."
         )
-    if not isinstance(coreset.model, tuple(MODELS.values())):
+    if not isinstance(coreset.model, EXPORTED):
         raise ValueError(
-            f"model: there is no program for {coreset.model.name!r}, only for the built-in models "
-            f"({', '.join(map(repr, MODELS))}); write one from coreset.to_frame(), with the weight of a row times its "
-            "log-likelihood."
+            f"model: there is no program for {coreset.model.name!r}, only for "
+            f"{', '.join(repr(cls.name) for cls in EXPORTED)}; write one from coreset.to_frame(), with the weight of a "
+            "row times its log-likelihood."
         )
     if not len(coreset):
         raise ValueError("The coreset is empty, and its posterior the prior; there is nothing to hand on.")

@@ -10,6 +10,14 @@ import jax.numpy as jnp
 
 from betacores.divergence import Beta, likelihood, response_likelihood, transformed
 from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.models.family import ExponentialFamily
+from betacores.models.scaled import ScaledPredictor
+from betacores.posteriors.structured import (
+    family_derivatives,
+    family_row_gradients,
+    scaled_derivatives,
+    scaled_row_gradients,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -34,6 +42,10 @@ def likelihood_derivatives(
         z = model.features(rows)
         value, slope, curvature = response_derivatives(model, z @ theta, rows.y, beta)
         return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
+    if isinstance(model, ScaledPredictor):
+        return Derivatives(*scaled_derivatives(model, theta, rows, weights, beta))
+    if isinstance(model, ExponentialFamily):
+        return Derivatives(*family_derivatives(model, theta, rows, weights, beta))
 
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
         inner, gradients, hessian = model.quadratic(theta, rows)
@@ -53,6 +65,10 @@ def row_gradients(model: Model, theta: Float[Array, " p"], rows: Rows, beta: Bet
     if isinstance(model, LinearPredictor):
         z = model.features(rows)
         return response_derivatives(model, z @ theta, rows.y, beta)[1][:, None] * z
+    if isinstance(model, ScaledPredictor):
+        return scaled_row_gradients(model, theta, rows, beta)
+    if isinstance(model, ExponentialFamily):
+        return family_row_gradients(model, theta, rows, beta)
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
         inner, gradients, _ = model.quadratic(theta, rows)
         return _twice(lambda ell: transformed(model, ell, rows.x.shape[-1], beta), inner)[1][:, None] * gradients
