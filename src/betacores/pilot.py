@@ -114,6 +114,9 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     for betas in np.asarray([starts[name][1] for name in names]).T:
         thetas = grid_modes(model, core, thetas, betas, scale=scale).thetas
     fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
+    if hasattr(model, "ordered"):
+        # Modes that differ by the order of interchangeable parts are one.
+        fit = grid_modes(model, sample, model.ordered(fit.thetas), np.full(len(names), beta), scale=scale)
     values = _log_posteriors(model, fit)
     counts = np.zeros(len(names))
     if hasattr(model, "log_temperature"):

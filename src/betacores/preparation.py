@@ -34,8 +34,8 @@ Guarding = str | None | Callable[[np.ndarray], Any]
 # Rows trusted less than this count as touched by the guard.
 TOUCHED = 0.5
 ESCAPED = (
-    "The mode stands where the scale is so large that no row counts: it does not describe the rows. Choose a smaller β, "
-    "or give the scale a prior that knows its size."
+    "The mode stands where the scale is so large that no row counts: it does not describe the rows. Choose a smaller "
+    "β, or give the scale a prior that knows its size."
 )
 EXPLAINED_ROWS = 5000
 

@@ -1,12 +1,17 @@
 """What is assumed of a row: one model a file, and the registry of their names."""
 
 from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.models.categorical import CategoricalDensity
+from betacores.models.exponential import ExponentialDensity
 from betacores.models.family import ExponentialFamily
 from betacores.models.gamma import GammaRegression
+from betacores.models.gaussian import GaussianDensity
 from betacores.models.gaussian_mean import GaussianMean
 from betacores.models.gaussian_regression import GaussianRegression
 from betacores.models.linear import LinearRegression
 from betacores.models.logistic import LogisticRegression
+from betacores.models.mixture import GaussianMixture
+from betacores.models.multinomial import MultinomialDensity
 from betacores.models.prior import GaussianPrior, gaussian_prior
 from betacores.models.scaled import ScaledPredictor
 from betacores.models.student_t import StudentTRegression
@@ -20,20 +25,30 @@ MODELS: dict[str, type[Model]] = {
         GaussianRegression,
         StudentTRegression,
         GammaRegression,
+        GaussianDensity,
+        GaussianMixture,
+        ExponentialDensity,
+        CategoricalDensity,
+        MultinomialDensity,
     )
 }
 
 __all__ = [
     "MODELS",
+    "CategoricalDensity",
+    "ExponentialDensity",
     "ExponentialFamily",
     "GammaRegression",
+    "GaussianDensity",
     "GaussianMean",
+    "GaussianMixture",
     "GaussianPrior",
     "GaussianRegression",
     "LinearPredictor",
     "LinearRegression",
     "LogisticRegression",
     "Model",
+    "MultinomialDensity",
     "Rows",
     "ScaledPredictor",
     "StudentTRegression",

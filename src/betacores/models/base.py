@@ -31,6 +31,8 @@ and may give, each of which makes something possible or faster,
                                          or the place of a column it was told by name
 ``check_rows(x, columns)``               the same model, or one that knows what cells there are (levels, say); raises if
                                          a cell is not of the kind it describes; may be called block after block
+``first_guess(columns)``                 where to begin the search of a mode when no rows have been looked at; else zero
+``ordered(thetas)``                      draws with parts that can be interchanged put in a fixed order
 ``settled(rows)``                        the model with what it leaves to the data (units, a typical scale) taken from a
                                          sample of dirty rows
 ``escaped(thetas)``                      which parameters stand where no row counts: see `betacores.models.scaled`
@@ -89,6 +91,8 @@ class Model(abc.ABC):
         clean: Any
         prior_mean: Any
         settled: Any
+        first_guess: Any
+        ordered: Any
         escaped: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -167,6 +167,11 @@ class ScaledPredictor(Model):
         mean = self.log_typical() if self.scale_prior is None else self.scale_prior.mean
         return jnp.append(self.coefficient_prior.mean_vector(parameters - 1), mean)
 
+    def first_guess(self, columns: int) -> Float[Array, " p"]:
+        """Begin at the prior's coefficients with the typical scale."""
+        guess = self.prior_mean(self.parameter_count(columns))
+        return guess if self.known is not None else guess.at[-1].set(self.log_typical())
+
     def power_integral(self, theta: Float[Array, " p"], row: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
         """Return the power integral, the same for every row."""
         return jnp.exp(self.log_power_integral(theta, row, beta))
