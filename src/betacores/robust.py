@@ -37,8 +37,8 @@ def robust_scatter(
     """Return a location and a covariance that fewer than half of the rows do not move.
 
     The half of the rows with the smallest covariance is sought, by concentration steps from two starts, columns brought
-    in and columns apart; then the rows that are near by that measure are taken. Distances are scaled by their median, to
-    make it the covariance of normal rows. A small ridge keeps it definite.
+    in and columns apart; then the rows that are near by that measure are taken. Distances are scaled by their median,
+    to make it the covariance of normal rows. A small ridge keeps it definite.
 
     Reference: Hubert, Rousseeuw and Verdonck, "A deterministic algorithm for robust location and scatter", Journal of
     Computational and Graphical Statistics 21 (2012).

@@ -1,7 +1,7 @@
 """Positive rows: independent exponential columns with rates `exp(θ_j)`.
 
-The likelihood is the density of the cells' logarithms, `p = Π_j u_j e^(−u_j)` with `u_j = x_j exp(θ_j)`, in which `θ` is
-a location. The power integral is then a constant, `∫ p^(1+β) = (Γ(1+β) / (1+β)^(1+β))^d`, whatever the units. It
+The likelihood is the density of the cells' logarithms, `p = Π_j u_j e^(−u_j)` with `u_j = x_j exp(θ_j)`, in which `θ`
+is a location. The power integral is then a constant, `∫ p^(1+β) = (Γ(1+β) / (1+β)^(1+β))^d`, whatever the units. It
 differs from the density of the cells by a factor that no ordinary likelihood feels; with that density the power
 integral would be `Π_j exp(β θ_j) / (1+β)`, a table in hours would be read otherwise than one in seconds, and cells that
 are absurdly small would count like any other.

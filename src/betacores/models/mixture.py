@@ -1,14 +1,14 @@
 """Mixture of K Gaussians with independent columns: `m(x) = Σ_k π_k N(x; μ_k, diag σ_k²)`, `π = softmax`.
 
-The power integral has a closed form for whole β only. Of `m^(1+β) = Σ_k π_k N_k m^β` every part is an expectation over one
-component, and the nodes `ξ_q` of one rule for the standard normal serve them all,
+The power integral has a closed form for whole β only. Of `m^(1+β) = Σ_k π_k N_k m^β` every part is an expectation over
+one component, and the nodes `ξ_q` of one rule for the standard normal serve them all,
 
     I(β) ≈ R(β) = Σ_k Σ_q π_k ω_q m(μ_k + σ_k ξ_q)^β,     log I(β) := log R(β) + β [log I(1) − log R(1)],
 
-corrected by `I(1) = Σ_kl π_k π_l N(μ_k − μ_l; 0, σ_k² + σ_l²)`, which is exact: so is the result at β = 0 and β = 1. In one
-column the nodes are equidistant, which converges exponentially for smooth integrands (relative error below 1e−6 while the
-narrowest component has a fifth of the widest one's scale), in two the products of such; in more, a lattice of
-`LATTICE` points and their mirror images (error about 1e−3). For β ≤ 1 the truth is always between
+corrected by `I(1) = Σ_kl π_k π_l N(μ_k − μ_l; 0, σ_k² + σ_l²)`, which is exact: so is the result at β = 0 and β = 1.
+In one column the nodes are equidistant, which converges exponentially for smooth integrands (relative error below 1e−6
+while the narrowest component has at least a fifth of the widest one's scale), in two they are a square lattice (1e−4,
+half); in more, a lattice of `LATTICE` points and their mirror images (about 1e−2). For β ≤ 1 the truth is always between
 
     Σ_k π_k^(1+β) ∫ N_k^(1+β)   and   Σ_k π_k (Σ_l π_l N(μ_k − μ_l; 0, σ_k² + σ_l²))^β,
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Cells farther from a component, in its scales, have the least likelihood there is.
 FARTHEST = 1e5
 # Nodes: equidistant to so many scales, so many in one column, in each of two, and in a lattice for more.
-EDGE, LINE, SQUARE, LATTICE = 9.0, 241, 45, 512
+EDGE, LINE, SQUARE, LATTICE = 8.0, 241, 33, 512
 # The default prior of a mean is so many typical standard deviations wide.
 WIDTH = 3.0
 
@@ -176,7 +176,7 @@ class GaussianMixture(Model):
         thetas = np.asarray(thetas)
         columns = self._columns(thetas.shape[-1])
         log_scale = thetas[:, -self.components * columns :].reshape(len(thetas), self.components, columns)
-        return (log_scale > np.log(np.asarray(self.spread)) + ESCAPE).any((1, 2))
+        return np.any(log_scale > np.log(np.asarray(self.spread)) + ESCAPE, axis=(1, 2))
 
     def ordered(self, thetas: Float[np.ndarray, "s p"]) -> Float[np.ndarray, "s p"]:
         """Return draws with the components in the order of their means in the first column."""
@@ -236,6 +236,7 @@ def _rule(columns: int) -> tuple[Float[np.ndarray, "q d"], Float[np.ndarray, " q
     if columns <= 2:
         line = np.linspace(-EDGE, EDGE, LINE if columns == 1 else SQUARE)
         nodes = np.stack(np.meshgrid(*[line] * columns, indexing="ij"), axis=-1).reshape(-1, columns)
+        nodes = nodes[(nodes**2).sum(1) <= EDGE**2]
         log_weights = -0.5 * (nodes**2).sum(1)
     else:
         # The lattice of the generalised golden ratio, the solution of `g^(d+1) = g + 1`.

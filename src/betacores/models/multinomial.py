@@ -1,8 +1,8 @@
-"""Rows of counts: `n` trials, the row's total, shared out to the columns with probabilities `p_k ∝ exp(θ_k)`, `θ_0 = 0`.
+"""Rows of counts: `n` trials, the row's total, shared out to columns with probabilities `p_k ∝ exp(θ_k)`, `θ_0 = 0`.
 
 The power integral is the sum over all rows of counts with the same total,
 
-    I(n) = Σ_{|x| = n} (n! / Π_k x_k!  Π_k p_k^x_k)^(1+β) = n!^(1+β) · (b_1 * … * b_K)(n),     b_k(j) = (p_k^j / j!)^(1+β),
+    I(n) = Σ_{|x| = n} (n! / Π_k x_k!  Π_k p_k^x_k)^(1+β) = n!^(1+β) · (b_1 * … * b_K)(n),  b_k(j) = (p_k^j / j!)^(1+β),
 
 a K-fold convolution: exact, for all totals up to `SUMMED` at once, in `K · SUMMED²` operations in place of an
 enumeration. For larger totals the local limit theorem makes `I(n)` proportional to `n^(−β (K−1)/2)`, up to a relative

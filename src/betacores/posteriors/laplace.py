@@ -72,7 +72,8 @@ def laplace(
     beta
         Of the β-likelihood; None is the classical posterior.
     start
-        Where to begin; the model's first guess if not given, else zero. The mode for slightly different weights is a good one.
+        Where to begin; the model's first guess, or zero, if not given. The mode for slightly different weights is a
+        good one.
     tolerance
         Of the squared Newton decrement.
     max_steps
