@@ -8,7 +8,7 @@ one component, and the nodes `ξ_q` of one rule for the standard normal serve th
 corrected by `I(1) = Σ_kl π_k π_l N(μ_k − μ_l; 0, σ_k² + σ_l²)`, which is exact: so is the result at β = 0 and β = 1.
 In one column the nodes are equidistant, which converges exponentially for smooth integrands (relative error below 1e−6
 while the narrowest component has at least a fifth of the widest one's scale), in two they are a square lattice (1e−4,
-half); in more, a lattice of `LATTICE` points and their mirror images (about 1e−2). For β ≤ 1 the truth is always between
+half); in more, a lattice of `LATTICE` points and their mirrors (about 1e−2). For β ≤ 1 the truth is always between
 
     Σ_k π_k^(1+β) ∫ N_k^(1+β)   and   Σ_k π_k (Σ_l π_l N(μ_k − μ_l; 0, σ_k² + σ_l²))^β,
 

@@ -22,8 +22,8 @@ from betacores.models.scaled import ScaledPredictor, positive
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
 
-# Squares of residuals stay finite; their logarithm hardly grows any more.
-FARTHEST = 1e15
+# Fourth powers of residuals stay finite; no response is farther out in earnest.
+FARTHEST = 1e8
 
 
 @final
