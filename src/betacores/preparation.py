@@ -20,6 +20,7 @@ from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model, Rows
+from betacores.models.scaled import ESCAPED
 from betacores.noise import robust_noise
 from betacores.pilot import Found, Pilot, pilot, polished, sampled
 from betacores.scores import default_score_beta, row_scores, scores_too_high
@@ -33,10 +34,6 @@ Guarding = str | None | Callable[[np.ndarray], Any]
 
 # Rows trusted less than this count as touched by the guard.
 TOUCHED = 0.5
-ESCAPED = (
-    "The mode stands where the scale is so large that no row counts: it does not describe the rows. Choose a smaller "
-    "β, or give the scale a prior that knows its size."
-)
 EXPLAINED_ROWS = 5000
 
 
@@ -96,7 +93,7 @@ def prepare(
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
     found = _timed(info, "mode", lambda: _mode(model, source, beta, mode_key, tuning))
     if beta > 0 and hasattr(model, "escaped") and np.any(model.escaped(found.theta[None])):
-        info.warnings.append(ESCAPED)
+        info.warnings.append(f"The mode stands {ESCAPED}")
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
     scores = np.ones(source.row_count, np.float32)
     if has_power_integral(model):

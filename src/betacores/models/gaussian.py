@@ -24,7 +24,7 @@ import numpy as np
 from betacores.models.base import Model, Rows
 from betacores.models.family import ExponentialFamily
 from betacores.models.prior import GaussianPrior
-from betacores.models.scaled import ESCAPE, REACH, clean_share
+from betacores.models.scaled import ESCAPE, clean_share, held
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -171,7 +171,7 @@ class GaussianDensity(ExponentialFamily):
 
     def _parts(self, theta: Float[Array, " p"], columns: int) -> tuple[Array, Array, Array]:
         middle = self._typical_log_scale(columns)
-        log_scale = jnp.clip(theta[columns : 2 * columns], middle - REACH, middle + REACH)
+        log_scale = held(theta[columns : 2 * columns], middle)
         below = np.tril_indices(columns, -1)
         coefficients = jnp.zeros((columns, columns), theta.dtype).at[below].set(theta[2 * columns :])
         return theta[:columns], log_scale, coefficients

@@ -34,7 +34,7 @@ from scipy import special
 from betacores.models.base import Model, Rows
 from betacores.models.gaussian import check_own_prior
 from betacores.models.prior import GaussianPrior
-from betacores.models.scaled import ESCAPE, REACH, clean_share
+from betacores.models.scaled import ESCAPE, clean_share, held
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -45,6 +45,8 @@ FARTHEST = 1e5
 EDGE, LINE, SQUARE, LATTICE = 8.0, 241, 33, 512
 # The default prior of a mean is so many typical standard deviations wide.
 WIDTH = 3.0
+# The search for a start: rows looked at, runs and steps of each, and the shares of the rows that are kept.
+SEARCH_ROWS, STARTS, STEPS, KEPT_SHARES, GAMMA = 3000, 20, 15, (0.97, 0.85, 0.7), 0.5
 
 
 class Components(NamedTuple):
@@ -116,7 +118,7 @@ class GaussianMixture(Model):
         """Return the components."""
         odds, means, scales = jnp.split(theta, [self.components - 1, self.components * (columns + 1) - 1])
         shape, middle = (self.components, columns), jnp.log(self.spread)
-        log_scale = jnp.clip(scales.reshape(shape), middle - REACH, middle + REACH)
+        log_scale = held(scales.reshape(shape), middle)
         log_weight = jax.nn.log_softmax(jnp.concatenate([jnp.zeros(1, theta.dtype), odds]))
         return Components(log_weight, means.reshape(shape), log_scale)
 
@@ -168,7 +170,7 @@ class GaussianMixture(Model):
         return self.prior_mean(self.parameter_count(columns)) if np.ndim(self.typical) == 0 else self.typical
 
     def robust_start(self, rows: Rows) -> Float[np.ndarray, " p"]:
-        """Start from clusters of the three quarters of the rows that are nearest to their centres."""
+        """Start from clusters of most rows, those nearest to their centres."""
         return _clustered(np.asarray(rows.x, np.float64), self.components)
 
     def escaped(self, thetas: Float[np.ndarray, "s p"]) -> np.ndarray:
@@ -250,34 +252,53 @@ def _rule(columns: int) -> tuple[Float[np.ndarray, "q d"], Float[np.ndarray, " q
     return nodes, log_weights - special.logsumexp(log_weights)
 
 
-def _clustered(x: Float[np.ndarray, "n d"], count: int, seed: int = 0) -> Float[np.ndarray, " p"]:
-    """Return the components of trimmed k-means with several random starts, in order of the first column."""
+def _clustered(x: Float[np.ndarray, "n d"], count: int) -> Float[np.ndarray, " p"]:
+    """Return the components of trimmed k-means, in order of the first column.
+
+    A cluster of few rows is a component or dirt, depending on how many are trimmed: of several shares that with the
+    smallest γ-divergence is taken, `log I(γ) / (1+γ) − log mean(m(x)^γ) / γ`.
+    """
     from betacores.robust import robust_location_scale
 
-    x = x[:: max(len(x) // 3000, 1)]
+    x = x[:: max(len(x) // SEARCH_ROWS, 1)]
     centre, unit = robust_location_scale(x)
     u = np.clip((x - centre) / unit, -FARTHEST, FARTHEST)
-    rng = np.random.default_rng(seed)
-    kept = max(3 * len(u) // 4, min(count, len(u)))
+    found = [_trimmed(u, count, max(int(share * len(u)), min(count, len(u)))) for share in KEPT_SHARES]
+    log_weight, means, log_scale = min(found, key=lambda parts: _divergence(parts, u))
+    flat = ((centre + unit * means).ravel(), (log_scale + np.log(unit)).ravel())
+    return np.concatenate([log_weight[1:] - log_weight[0], *flat])
+
+
+def _trimmed(u: Float[np.ndarray, "n d"], count: int, kept: int) -> Components:
+    """Return the best of several runs of k-means on so many rows as are nearest to a centre."""
+    rng = np.random.default_rng(0)
     best, best_cost = u[:count], np.inf
-    for _ in range(20):
+    for _ in range(STARTS):
         means = u[rng.choice(len(u), count, replace=len(u) < count)]
-        for _ in range(15):
-            squares = np.square(u[:, None] - means).sum(-1)
-            nearest, cost = squares.argmin(1), squares.min(1)
-            near = cost <= np.partition(cost, kept - 1)[kept - 1]
-            means = np.stack(
-                [u[near & (nearest == k)].mean(0) if (near & (nearest == k)).any() else means[k] for k in range(count)]
-            )
-        if cost[near].sum() < best_cost:
-            best, best_cost = means, cost[near].sum()
+        for _ in range(STEPS):
+            own, near, cost = _assigned(u, means, kept)
+            members = [near & (own == k) for k in range(count)]
+            means = np.stack([u[m].mean(0) if m.any() else means[k] for k, m in enumerate(members)])
+        if cost < best_cost:
+            best, best_cost = means, cost
     best = best[np.argsort(best[:, 0], kind="stable")]
-    squares = np.square(u[:, None] - best).sum(-1)
-    own = squares.argmin(1)
-    near = squares.min(1) <= np.partition(squares.min(1), kept - 1)[kept - 1]
-    sizes = np.array([(near & (own == k)).sum() for k in range(count)]) + 1.0
-    scales = [
-        robust_location_scale(u[near & (own == k)])[1] if sizes[k] > 5 else np.ones(u.shape[1]) for k in range(count)
-    ]
-    means, log_scale = centre + unit * best, np.log(np.maximum(np.stack(scales), 1e-2) * unit)
-    return np.concatenate([np.log(sizes[1:] / sizes[0]), means.ravel(), log_scale.ravel()])
+    own, near, _ = _assigned(u, best, kept)
+    members = [near & (own == k) for k in range(count)]
+    sizes = np.array([m.sum() + 1.0 for m in members])
+    spread = [u[m].std(0) if m.sum() > u.shape[1] + 5 else np.ones(u.shape[1]) for m in members]
+    return Components(np.log(sizes / sizes.sum()), best, np.log(np.maximum(np.stack(spread), 1e-2)))
+
+
+def _assigned(u: np.ndarray, means: np.ndarray, kept: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return every row's nearest centre, which rows are near to theirs, and the sum of their squared distances."""
+    squares = np.square(u[:, None] - means).sum(-1)
+    nearest = squares.min(1)
+    near = nearest <= np.partition(nearest, kept - 1)[kept - 1]
+    return squares.argmin(1), near, float(nearest[near].sum())
+
+
+def _divergence(parts: Components, u: Float[np.ndarray, "n d"]) -> float:
+    parts = Components(*(jnp.asarray(part, jnp.result_type(float)) for part in parts))
+    powers = GAMMA * _log_density(parts, jnp.asarray(u, jnp.result_type(float)))
+    mean = jax.nn.logsumexp(powers) - np.log(len(u))
+    return float(_log_integral(parts, jnp.asarray(GAMMA)) / (1 + GAMMA) - mean / GAMMA)

@@ -13,8 +13,9 @@ where τ is the share of clean rows (`betacores.clean_share`), without which σ 
 
       at most  exp(−A) (N/2π)^(p/2) √|H/N| / π0(mode)  times that of the mode
 
-  (`escape_bound`): less than e^−20 of it from a few dozen rows on, for the default prior and β up to 1. (Were τ taken
-  for 1 with a share ε > 1/(1+β) of dirty rows, A would be negative, and the mass at infinity all there is.)
+  (`escape_bound`): less than e^−20 of it from a hundred rows and a few parameters on, for the default prior and β up
+  to 1. (Were τ taken for 1 with a share ε > 1/(1+β) of dirty rows, A would be negative, and the mass at infinity all
+  there is.) A mode or draws out there are warned of (`escaped`).
 - **Units.** `p^β`, and so A, is multiplied by `σ^−β`. In units in which σ is 10⁴, a thousand rows at β = 0.5 count for
   ten. The typical scale, a rough robust one, is therefore made the unit: `f` is divided by `c = I(typical)`
   (`log_reference`), and the numbers above hold whatever the units.
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
 REACH = 10.0
 # A scale twenty times the typical one describes no row.
 ESCAPE = 3.0
+ESCAPED = (
+    "where the scale is so large that no row counts, and does not describe the rows. Choose a smaller β, or give the "
+    "scale a prior that knows its size."
+)
 
 
 class ScaledPredictor(Model):
@@ -109,8 +114,7 @@ class ScaledPredictor(Model):
         """Return the coefficients, and the logarithm of the scale, held within reach of the typical one."""
         if self.known is not None:
             return theta, jnp.broadcast_to(jnp.log(self.known), theta.shape[:-1])
-        middle = self.log_typical()
-        return theta[..., :-1], jnp.clip(theta[..., -1], middle - REACH, middle + REACH)
+        return theta[..., :-1], held(theta[..., -1], self.log_typical())
 
     def log_typical(self) -> Any:
         """Return the logarithm of the typical scale; 0 where it is not settled yet."""
@@ -204,6 +208,13 @@ class ScaledPredictor(Model):
             return np.zeros(len(thetas), bool)
         away = np.asarray(thetas)[:, -1] - np.asarray(self.log_typical())
         return (away if self.escapes_upwards else -away) > ESCAPE
+
+
+def held(a: Float[Array, "..."], middle: Any) -> Float[Array, "..."]:
+    """Return the logarithm of a scale, brought smoothly within reach of a typical one: a mode may stand at the end."""
+    # Far from both ends nothing changes: half of e^−20.
+    a = 0.5 * jnp.logaddexp(2 * a, 2 * (middle - REACH))
+    return -0.5 * jnp.logaddexp(-2 * a, -2 * (middle + REACH))
 
 
 def escape_bound(

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from betacores.divergence import FLOOR, Beta, relative, transformed
 from betacores.models.base import Rows
 from betacores.models.family import ExponentialFamily
-from betacores.models.scaled import ScaledPredictor
+from betacores.models.scaled import ScaledPredictor, held
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -38,10 +38,10 @@ def scaled_derivatives(
     hessian = ((weights * eta_eta)[:, None] * z).T @ z
     if model.known is None:
         a_a = jax.jvp(lambda u: _slopes(model, eta, u, rows.y, beta)[1], (a,), (_ones(a),))[1]
-        inside = _inside(model, theta)
-        mixed = inside * ((weights * eta_a) @ z)
-        gradient = jnp.append(gradient, inside * (weights @ by_a))
-        corner = (inside * (weights @ a_a))[None, None]
+        slope, bend = _held(model, theta)
+        mixed = slope * ((weights * eta_a) @ z)
+        gradient = jnp.append(gradient, slope * (weights @ by_a))
+        corner = (slope**2 * (weights @ a_a) + bend * (weights @ by_a))[None, None]
         hessian = jnp.block([[hessian, mixed[:, None]], [mixed[None, :], corner]])
     return weights @ value, gradient, hessian
 
@@ -55,7 +55,7 @@ def scaled_row_gradients(
     gradients = by_eta[:, None] * z
     if model.known is not None:
         return gradients
-    return jnp.column_stack([gradients, _inside(model, theta) * by_a])
+    return jnp.column_stack([gradients, _held(model, theta)[0] * by_a])
 
 
 def family_derivatives(
@@ -109,9 +109,10 @@ def _entry(model: ScaledPredictor, theta: Float[Array, " p"], rows: Rows) -> tup
     return z, eta, jnp.broadcast_to(a, eta.shape)
 
 
-def _inside(model: ScaledPredictor, theta: Float[Array, " p"]) -> Float[Array, ""]:
-    """Return 1 where the scale is within reach of the typical one, 0 where it is held."""
-    return jax.grad(lambda at: model.split(at)[1])(theta)[-1]
+def _held(model: ScaledPredictor, theta: Float[Array, " p"]) -> tuple[Array, Array]:
+    """Return the first two derivatives of the scale as it is held within reach: 1 and 0 but at the ends."""
+    slope = jax.grad(lambda a: held(a, model.log_typical()))
+    return slope(theta[-1]), jax.grad(slope)(theta[-1])
 
 
 def _response_likelihood(model: ScaledPredictor, eta: Array, a: Array, y: Array, beta: Beta) -> Array:
