@@ -37,6 +37,9 @@ FLOOR = -1e10
 # No sum over rows of its exponential overflows.
 LARGEST_EXPONENT = 60.0
 
+# For smaller β the temperature is one to single precision.
+LEAST_TEMPERED = 1e-6
+
 # For smaller β the two likelihoods agree to single precision for every ℓ down to −1e6.
 SMALLEST_BETA = 1e-12
 
@@ -102,7 +105,8 @@ def likelihoods(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Bet
 
 def relative(model: Model, log_likelihood: Array, log_integral: Array, columns: int, beta: Float[Array, ""]) -> Array:
     """Return `f` from `ℓ` and `log I`, elementwise, for models with a typical power integral."""
-    log_reference = model.log_reference(columns, beta)
+    # It vanishes with β, but for its rounding, which must not be divided by next to nothing.
+    log_reference = jnp.where(beta < LEAST_TEMPERED, 0.0, model.log_reference(columns, beta))
     beta = jnp.maximum(beta, SMALLEST_BETA)
     powers = jnp.expm1(jnp.minimum(beta * log_likelihood - log_reference, LARGEST_EXPONENT)) * (1 / beta)
     # A model that knows the share of clean rows charges no others for the integral.

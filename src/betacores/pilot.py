@@ -108,7 +108,8 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     if largest is not None and largest > beta:
         descent = [beta + (largest - beta) * share for share in DESCENT]
         starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
-    core = sample.weighted(sample.weights * _core(model, sample))
+    # Rows of several clusters have no one middle to be far from.
+    core = sample if hasattr(model, "ordered") else sample.weighted(sample.weights * _core(model, sample))
     names = list(starts)
     thetas = np.stack([starts[name][0] for name in names])
     for betas in np.asarray([starts[name][1] for name in names]).T:
@@ -174,7 +175,8 @@ def _log_posteriors(model: Model, fit: GridFit) -> Float[np.ndarray, " k"]:
 
 def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: float) -> tuple[str, ...]:
     """Describe the other modes, each once, that explain nearly as many rows as the best."""
-    if beta == 0 or not has_power_integral(model):
+    # Clusters can be told apart in many ways that are modes, each explaining most rows.
+    if beta == 0 or not has_power_integral(model) or hasattr(model, "ordered"):
         return ()
     apart = fit.thetas - fit.thetas[best]
     metric = -np.asarray(fit.likelihood.hessian[best])

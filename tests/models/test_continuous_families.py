@@ -108,6 +108,14 @@ def test_the_beta_likelihood_tends_to_the_log_likelihood(name):
     assert errors[1] < errors[0] / 50
 
 
+@every
+def test_at_traced_beta_zero_single_precision_has_the_log_likelihood(name):
+    x, y, _ = simulated(name, rows=30)
+    rows, theta = Rows(jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)), parameters(name).astype(np.float32)
+    exact, actual = (np.asarray(matrix(MODELS[name], theta[None], rows, beta)) for beta in (None, jnp.float32(0.0)))
+    np.testing.assert_allclose(actual - actual.mean(), exact - exact.mean(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["gaussian", "student-t", "gamma", "gamma, known"])
 @pytest.mark.parametrize("beta", [0.0, 0.4])
 def test_derivatives_against_finite_differences(name, beta):

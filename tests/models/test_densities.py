@@ -197,6 +197,13 @@ def test_the_beta_likelihood_tends_to_the_log_likelihood(name):
 
 
 @every
+def test_at_traced_beta_zero_single_precision_has_the_log_likelihood(name):
+    rows, theta = Rows(jnp.asarray(simulated(name, 30), jnp.float32)), jnp.asarray(PARAMETERS[name], jnp.float32)[None]
+    exact, actual = (np.asarray(matrix(MODELS[name], theta, rows, beta)) for beta in (None, jnp.float32(0.0)))
+    np.testing.assert_allclose(actual - actual.mean(), exact - exact.mean(), rtol=1e-4, atol=1e-4)
+
+
+@every
 @pytest.mark.parametrize("beta", [0.0, 0.4])
 def test_derivatives_against_finite_differences(name, beta):
     model = MODELS[name] if name == "exponential" else MODELS[name].replaced(clean=0.8)

@@ -195,7 +195,8 @@ class ScaledPredictor(Model):
         """The log of the power integral as a function of columns and β, if the scale is known."""
         if self.known is None:
             raise AttributeError("log_temperature: the power integral is no constant, since the scale is unknown.")
-        return lambda columns, beta: self.log_integral(jnp.log(self.known), beta)
+        # It vanishes with β, but for its rounding, which would be divided by next to nothing.
+        return lambda columns, beta: jnp.where(beta < 1e-6, 0.0, self.log_integral(jnp.log(self.known), beta))
 
     def robust_start(self, rows: Rows) -> Float[np.ndarray, " p"]:
         """Start from a line that dirty rows do not move, and the noise around it."""
