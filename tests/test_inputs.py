@@ -205,7 +205,7 @@ class TestSettings:
         ("name", "value", "nearest"),
         [
             ("model", "logistc", "logistic"),
-            ("model", "gaussian", "gaussian-mean"),
+            ("model", "gaussian-meen", "gaussian-mean"),
             ("method", "betacores", "beta-cores"),
             ("method", "sparsevi", "sparse-vi"),
             ("method", "unifrom", "uniform"),

@@ -7,7 +7,9 @@ For a row with log-likelihood `ℓ(θ)` and power integral `I(θ) = ∫ p^(1+β)
 a log-likelihood-like quantity: larger is better, and `f → ℓ` as β → 0 (β = 0 is `ℓ` exactly). Its gradient weighs the
 row by `p^β`, so rows the model does not believe fade out. When `I = c` for every row and θ (location families), `f` is
 divided by `c`, so that a typical clean row counts as one observation whatever β and the dimension; the constant that
-then remains is the one that keeps the limit β → 0.
+then remains is the one that keeps the limit β → 0. When `I` varies, with an unknown scale say, a model may name a
+typical value `c` of it: `f` is then divided by that constant too, for a table in other units has all `p^β` multiplied
+by one number, and rows would count for more or less than one by the choice of units alone.
 
 The score of a row, `r = p^β / I`, has mean 1 over rows that come from the model and goes to 0 for outliers; the mean of
 `1 − r` therefore estimates the contamination.
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
 # nothing about θ, and a constant says that without overflowing.
 FLOOR = -1e10
 
+# No sum over rows of its exponential overflows.
+LARGEST_EXPONENT = 60.0
+
+# For smaller β the temperature is one to single precision.
+LEAST_TEMPERED = 1e-6
+
 # For smaller β the two likelihoods agree to single precision for every ℓ down to −1e6.
 SMALLEST_BETA = 1e-12
 
@@ -55,6 +63,8 @@ def likelihood(model: Model, theta: Float[Array, " p"], row: Rows, beta: Beta) -
         return log_likelihood
     if hasattr(model, "log_temperature"):
         return _tempered(log_likelihood, model.log_temperature(row.x.shape[-1], beta), beta)
+    if hasattr(model, "log_reference"):
+        return relative(model, log_likelihood, _log_integral(model, theta, row, beta), row.x.shape[-1], beta)
     return _plain(log_likelihood, model.power_integral(theta, row, beta), beta)
 
 
@@ -90,8 +100,24 @@ def likelihoods(model: Model, thetas: Float[Array, "s p"], rows: Rows, beta: Bet
         return log_likelihood
     if hasattr(model, "log_temperature"):
         return _tempered(log_likelihood, model.log_temperature(rows.x.shape[-1], beta), beta)
+    if hasattr(model, "log_reference"):
+        log_integral = jax.vmap(jax.vmap(model.log_power_integral, (0, None, None)), (None, 0, None))
+        return relative(model, log_likelihood, log_integral(thetas, rows, beta), rows.x.shape[-1], beta)
     integral = jax.vmap(jax.vmap(model.power_integral, (0, None, None)), (None, 0, None))(thetas, rows, beta)
     return _plain(log_likelihood, integral, beta)
+
+
+def relative(model: Model, log_likelihood: Array, log_integral: Array, columns: int, beta: Float[Array, ""]) -> Array:
+    """Return `f` from `ℓ` and `log I`, elementwise, for models with a typical power integral."""
+    # It vanishes with β, but for its rounding, which must not be divided by next to nothing.
+    log_reference = jnp.where(beta < LEAST_TEMPERED, 0.0, model.log_reference(columns, beta))
+    beta = jnp.maximum(beta, SMALLEST_BETA)
+    powers = jnp.expm1(jnp.minimum(beta * log_likelihood - log_reference, LARGEST_EXPONENT)) * (1 / beta)
+    # A model that knows the share of clean rows charges no others for the integral.
+    clean = getattr(model, "clean", "auto")
+    share = 1.0 if isinstance(clean, str) else clean
+    integrals = jnp.exp(jnp.minimum(log_integral - log_reference, LARGEST_EXPONENT)) * (share / (1 + beta))
+    return powers - (integrals - 1) + log_reference / beta
 
 
 def log_scores(model: Model, theta: Float[Array, " p"], rows: Rows, beta: Float[Array, ""]) -> Float[Array, " n"]:
@@ -111,6 +137,8 @@ def has_power_integral(model: Model) -> bool:
 def _log_integral(model: Model, theta: Float[Array, " p"], row: Rows, beta: Float[Array, ""]) -> Float[Array, ""]:
     if hasattr(model, "log_temperature"):
         return model.log_temperature(row.x.shape[-1], beta)
+    if hasattr(model, "log_power_integral"):
+        return model.log_power_integral(theta, row, beta)
     return jnp.log(model.power_integral(theta, row, beta))
 
 

@@ -67,7 +67,7 @@ def settle(columns: list[str], found: Findings, model: str | Model) -> Settled:
         listed = ", ".join(f"{columns[j]!r} (always {found.low[j]:g})" for j in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
         raise ValueError(f"data: constant columns say nothing about rows; leave out {listed}{more}.")
-    bound = bound_model(chosen, columns, labels, has_response=responds)
+    bound = bound_model(chosen, columns, labels, None, has_response=responds)
     return Settled(bound, labels, (*([note] if note else []), *told_of_large_cells(found.beyond)))
 
 
@@ -102,8 +102,8 @@ def examined(
     """
     check_size(reader.row_count, reader.columns)
     ids = sample_rows(key, reader.row_count, SAMPLE_ROWS)
-    found, sample = _pass(reader, ids, model, seen)
-    settled = settle(reader.columns, found, model)
+    found, sample, named = _pass(reader, ids, model, seen)
+    settled = settle(reader.columns, found, named or model)
     source = FileSource(reader, Encoding(settled.labels))
     source.known = Pool(ids, source.encoded(sample), np.ones(len(ids), np.float32))
     settled.model.check(source.known.rows)
@@ -132,9 +132,10 @@ class Encoding:
 
 def _pass(
     reader: Reader, ids: np.ndarray, model: str | Model, seen: Callable[[int, int], None] | None
-) -> tuple[Findings, Raw]:
+) -> tuple[Findings, Raw, Model | None]:
     response = wanted_response(model)
-    check = _check_of(model, reader.columns)
+    named = None if model == "auto" or response in ("binary", "classes") else chosen_model(model, None)[0]
+    named = None if named is None else named.bound(reader.columns, None)
     low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
     xs, ys, beyond = [], [], 0
     values: set | None = set()
@@ -142,7 +143,7 @@ def _pass(
         below, above = raw.x.min(0), raw.x.max(0)
         if not (np.isfinite(below).all() and np.isfinite(above).all()):
             raise _not_finite(reader, raw)
-        check(reader, raw)
+        named = _checked_cells(named, reader, raw)
         low, high = np.minimum(low, below), np.maximum(high, above)
         if max(-below.min(), above.max()) > LARGEST_CELL:
             beyond += int((np.abs(raw.x) > LARGEST_CELL).sum())
@@ -165,23 +166,15 @@ def _pass(
         else np.array(sorted(values), None if reader.response == "words" else y.dtype)
     )
     words = None if reader.response is None else reader.response == "words"
-    return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0)
+    return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0), named
 
 
-def _check_of(model: str | Model, columns: list[str]) -> Callable[[Reader, Raw], None]:
-    """Return what a model that was named wants of the rows, as a check of a block."""
-    chosen = None if model == "auto" else chosen_model(model, None)[0]
-    if chosen is None or chosen.response in ("binary", "classes") or not hasattr(chosen, "check_rows"):
-        return lambda reader, raw: None
-    bound = chosen.bound(columns, None)
-
-    def check(reader: Reader, raw: Raw) -> None:
-        try:
-            bound.check_rows(raw.x, columns)
-        except ValueError as error:
-            raise ValueError(f"{error} Rows are counted from {reader.where(raw.start)}.") from None
-
-    return check
+def _checked_cells(model: Model | None, reader: Reader, raw: Raw) -> Model | None:
+    """Return a model that was named after it has seen the cells of a block."""
+    try:
+        return None if model is None else model.check_rows(raw.x, reader.columns)
+    except ValueError as error:
+        raise ValueError(f"{error} Rows are counted from {reader.where(raw.start)}.") from None
 
 
 def _check_response(reader: Reader, raw: Raw, response: str) -> None:

@@ -66,9 +66,7 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
     if response is not None and model.response in ("binary", "classes"):
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
     _check_not_constant(x, columns)
-    model = bound_model(model, columns, labels, has_response=response is not None)
-    if hasattr(model, "check_rows"):
-        model.check_rows(x, columns)
+    model = bound_model(model, columns, labels, x, has_response=response is not None)
     beyond = _beyond(x)
     if response is not None and labels is None:
         response = numeric_response(response, model.response)
@@ -200,13 +198,16 @@ def chosen_model(model: str | Model, values: int | None, *, words: bool = False)
     return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
 
 
-def bound_model(model: Model, columns: list[str], labels: np.ndarray | None, *, has_response: bool) -> Model:
-    """Return the model for a table, after checking that one fits the other."""
+def bound_model(
+    model: Model, columns: list[str], labels: np.ndarray | None, x: np.ndarray | None, *, has_response: bool
+) -> Model:
+    """Return the model for a table, after checking that one fits the other; without `x`, its cells have been."""
     if has_response and model.response == "none":
         raise ValueError(f"y: the model {model.name!r} has no response; leave y out, or choose another model.")
     if not has_response and model.response != "none":
         raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
     bound = model.bound(columns, labels)
+    bound = bound if x is None else bound.check_rows(x, columns)
     _check_prior(bound, len(columns))
     return bound
 

@@ -135,6 +135,35 @@ def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray, sample: Arr
     return float(frame.unit * sigma)
 
 
+def robust_line(
+    x: Float[np.ndarray, "n columns"], y: Float[np.ndarray, " n"], intercept: bool, seed: int = 0
+) -> tuple[Float[np.ndarray, " p"], float]:
+    """Return a line that dirty rows do not move, constant last, and the noise around it: the search alone, on few rows.
+
+    Parameters
+    ----------
+    x, y
+        Covariates and responses of a sample of rows.
+    intercept
+        Whether the line has a constant.
+    seed
+        Of the lines that are tried.
+    """
+    x, y, weights = _searched(Rows(x, y), np.ones(len(y)))
+    frame = _frame(x, y, intercept)
+    z, scaled = _features(x, y, frame, intercept, np)
+    rank = max(int(np.linalg.matrix_rank(z)), 1)
+    theta, sigma = np.zeros(z.shape[1]), GAUSSIAN_MAD
+    if len(y) > rank:
+        gamma = float(np.clip(len(y) / rank / ROWS_FOR_GAMMA, LEAST_GAMMA, SEARCH_GAMMA))
+        theta, sigma, *_ = _search(z, scaled, weights, gamma, rank, np.random.default_rng(seed))
+        if sigma <= 10 * SMALLEST:
+            sigma = max(SMALLEST, _tied_noise(z, scaled, theta))
+    slopes = frame.unit * theta[: x.shape[1]] / frame.scale
+    constant = [frame.level + frame.unit * theta[-1] - slopes @ frame.centre] if intercept else []
+    return np.concatenate([slopes, constant]), float(frame.unit * sigma)
+
+
 def _searched(sample: Rows, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return covariates, responses and weights of the rows that the search uses, in double precision."""
     # Rows may be sorted by anything: every k-th, not the first ones.

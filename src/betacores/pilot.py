@@ -19,7 +19,7 @@ better log-posterior than all others: the density is highest there. What wins th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -109,7 +109,7 @@ def rows_of(source: Source, ids: np.ndarray) -> ArraySource:
 def search(model: Model, sample: ArraySource, scale: float, beta: float, largest: float | None = None) -> Found:
     """Return the best mode over a sample of rows that any of the starts leads to."""
     p = model.parameter_count(len(sample.columns))
-    prior = np.asarray(model.prior.mean_vector(p) if hasattr(model, "prior") else np.zeros(p), np.float32)
+    prior = np.asarray(_prior_mean(model, p), np.float32)
     rungs = len(LADDER)
     starts = {"prior": (prior, [beta] * rungs), "ladder": (prior, [beta * share for share in LADDER])}
     robust = prior
@@ -119,12 +119,16 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     if largest is not None and largest > beta:
         descent = [beta + (largest - beta) * share for share in DESCENT]
         starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
-    core = sample.weighted(sample.weights * _core(model, sample))
+    # Rows of several clusters have no one middle to be far from.
+    core = sample if hasattr(model, "ordered") else sample.weighted(sample.weights * _core(model, sample))
     names = list(starts)
     thetas = np.stack([starts[name][0] for name in names])
     for betas in np.asarray([starts[name][1] for name in names]).T:
         thetas = grid_modes(model, core, thetas, betas, scale=scale).thetas
     fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
+    if hasattr(model, "ordered"):
+        # Modes that differ by the order of interchangeable parts are one.
+        fit = grid_modes(model, sample, model.ordered(fit.thetas), np.full(len(names), beta), scale=scale)
     values = _log_posteriors(model, fit)
     counts = np.zeros(len(names))
     if hasattr(model, "log_temperature"):
@@ -133,6 +137,12 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     # A start that did not converge is taken only if none did.
     best = max(range(len(names)), key=lambda k: (bool(fit.converged[k]), counts[k], values[k]))
     return Found(fit.thetas[best], names[best], _rivals(model, sample, fit, best, beta))
+
+
+def _prior_mean(model: Model, p: int) -> Any:
+    if hasattr(model, "prior_mean"):
+        return model.prior_mean(p)
+    return model.prior.mean_vector(p) if hasattr(model, "prior") else np.zeros(p)
 
 
 def explained(model: Model, sample: ArraySource, theta: Float[np.ndarray, " p"]) -> float:
@@ -180,7 +190,8 @@ def _log_posteriors(model: Model, fit: GridFit) -> Float[np.ndarray, " k"]:
 
 def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: float) -> tuple[str, ...]:
     """Describe the other modes, each once, that explain nearly as many rows as the best."""
-    if beta == 0 or not has_power_integral(model):
+    # Clusters can be told apart in many ways that are modes, each explaining most rows.
+    if beta == 0 or not has_power_integral(model) or hasattr(model, "ordered"):
         return ()
     apart = fit.thetas - fit.thetas[best]
     metric = -np.asarray(fit.likelihood.hessian[best])

@@ -16,12 +16,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from betacores.clean_share import with_clean_share
 from betacores.divergence import has_power_integral
 from betacores.guard import Guard, explain, fit_guard, trust
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model, Rows
 from betacores.models.open_model import OpenModel
+from betacores.models.scaled import ESCAPED
 from betacores.noise import robust_noise
 from betacores.pilot import SAMPLE_ROWS, Found, Pilot, polished, rows_of, sampled, search
 from betacores.sampling import sample_rows
@@ -117,6 +119,8 @@ def prepare(
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
     with stage("mode"):
         found, at = _modes(model, source, sample, beta, score_beta, tuning)
+    if beta > 0 and hasattr(model, "escaped") and np.any(model.escaped(found.theta[None])):
+        info.warnings.append(f"The mode stands {ESCAPED}")
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
     with stage("scores"):
         if has_power_integral(model):
@@ -206,8 +210,14 @@ def _checked_trust(values: Any, rows: int) -> Float[np.ndarray, " rows"]:
 
 def settled(model: Model, source: Source, sample: ArraySource | None, key: PRNGKeyArray, info: Info) -> Model:
     """Return the model with what it leaves to the data estimated."""
+    if sample is None:
+        sample = sampled(source, key)
     if isinstance(model, OpenModel) and model.log_unit is None:
-        return with_own_unit(model, source, sampled(source, key) if sample is None else sample)
+        return with_own_unit(model, source, sample)
+    if hasattr(model, "settled"):
+        counted = sample.weights > 0
+        model = model.settled(Rows(sample.x[counted], None if sample.y is None else sample.y[counted]))
+        return with_clean_share(model, sample, source) if getattr(model, "clean", 1.0) == "auto" else model
     if not (isinstance(model, LinearRegression) and model.noise == "auto"):
         return model
     noise = robust_noise(source, model.intercept, key, sample)

@@ -245,5 +245,8 @@ def _model_from(stored: dict[str, Any]) -> Model:
         if isinstance(value, dict):
             # Priors are all that is stored as a dictionary.
             value = GaussianPrior(np.asarray(value["mean"]), np.asarray(value["precision"]))
-        vars(model)[name] = np.asarray(value) if isinstance(value, list) else value
+        if isinstance(value, list):
+            # Arrays hold floating-point numbers; whole numbers are a shape, and part of the program.
+            value = tuple(value) if value and all(isinstance(one, int) for one in value) else np.asarray(value)
+        vars(model)[name] = value
     return model

@@ -27,6 +27,7 @@ from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.groups import Groups
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
+from betacores.posteriors.laplace import first_guess
 from betacores.sampling import random_subset
 from betacores.sources import ArraySource
 from betacores.tangent import centred
@@ -260,7 +261,7 @@ def _optimise(
     transform = optax.scale_by_adam() if optimiser == "adam" else optax.identity()
     rows_tied = jnp.maximum(jax.ops.segment_sum(taken.astype(weights.dtype), tied, places), 1)
     free = jax.ops.segment_sum(weights, tied, places) / rows_tied
-    mode = jnp.zeros(model.parameter_count(rows.x.shape[-1]), weights.dtype)
+    mode = first_guess(model, rows.x.shape[-1], weights.dtype)
 
     def step(carry, inputs):
         free, memory, mode = carry

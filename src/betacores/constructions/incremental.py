@@ -36,6 +36,7 @@ from betacores.constructions.rough import rough_posterior
 from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
+from betacores.posteriors.laplace import first_guess
 from betacores.sampling import random_subset
 from betacores.tangent import anchored, centred, vectors
 
@@ -148,7 +149,7 @@ def empty_state(model: Model, rows: Rows, capacity: int) -> State:
     """Return a coreset without members."""
     # Places without a row hold the first, of weight zero: a likelihood need not be defined at a row of zeros.
     places = jax.tree.map(lambda a: jnp.broadcast_to(a[:1], (capacity, *a.shape[1:])), rows)
-    mode = jnp.zeros(model.parameter_count(rows.x.shape[-1]), rows.x.dtype)
+    mode = first_guess(model, rows.x.shape[-1], rows.x.dtype)
     return State(jnp.full(capacity, -1, jnp.int32), places, jnp.zeros(capacity, mode.dtype), jnp.int32(0), mode)
 
 

@@ -30,6 +30,7 @@ from betacores.constructions.rough import rough_posterior
 from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
+from betacores.posteriors.laplace import first_guess
 from betacores.robust import robust_location_scale
 from betacores.sampling import random_subset, sample_rows
 from betacores.sources import ArraySource
@@ -121,7 +122,7 @@ def psvi(
     weights = jnp.asarray(np.where(taken, row_count / np.asarray(rungs)[:, None], 0.0), jnp.float32)
     moving = Moving(jax.tree.map(jnp.zeros_like, start.rows), weights)
     transform = optax.scale_by_adam() if optimiser == "adam" else optax.identity()
-    mode = jnp.zeros((len(rungs), model.parameter_count(len(source.columns))), jnp.float32)
+    mode = jnp.tile(first_guess(model, len(source.columns)), (len(rungs), 1))
     state = State(moving, jax.vmap(transform.init)(moving), mode)
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate / t
     rates = np.asarray([rate(t) for t in range(1, steps + 1)], np.float32)

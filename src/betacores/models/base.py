@@ -13,20 +13,31 @@ and may give, each of which makes something possible or faster,
 
 =======================================  ============================================================
 ``power_integral(theta, row, beta)``     `I = ∫ p^(1+β)`, without which only β = 0 can be used
+``log_power_integral``                   its logarithm, with the same arguments, for where `I` would overflow
 ``log_temperature(columns, beta)``       `log c`, when `I = c` is the same for every row and θ
+``log_reference(columns, beta)``         `log c`, a typical `I`, when it is not: see `betacores.divergence`
 ``log_likelihoods(thetas, rows)``        the matrix of `ℓ` over rows and draws at once
 ``quadratic(theta, rows)``               `ℓ`, its gradients and its one Hessian, if `ℓ` is quadratic in θ
                                          with the same curvature for every row
 ``compact(rows)``                        an equivalent model and rows that cost less to evaluate again and again
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
-``start``                                where to start the search of the mode of few rows, if not at zero
+``clean``                                the share of clean rows, or "auto" to leave it to `summarize`, where `I`
+                                         depends on a scale: see `betacores.clean_share`
+``prior_mean(parameters)``               where the prior is centred, if it is not such a one
 ``robust_start(rows)``                   where to start the search of the mode on dirty rows
 ``parameter_names(columns)``             what to call the parameters
 ``check(rows)``                          an error, if the first rows show that the model cannot be evaluated
 ``restored(settings)``                   the model with what had been estimated when it was saved
 ``bound(columns, labels)``               the model with what it leaves to the table settled: the number of classes, say,
                                          or the place of a column it was told by name
+``check_rows(x, columns)``               the same model, or one that knows what cells there are (levels, say); raises if
+                                         a cell is not of the kind it describes; may be called block after block
+``first_guess(columns)``                 where to begin the search of a mode when no rows have been looked at; else zero
+``ordered(thetas)``                      draws with parts that can be interchanged put in a fixed order
+``settled(rows)``                        the model with what it leaves to the data (units, a typical scale) taken from a
+                                         sample of dirty rows
+``escaped(thetas)``                      which parameters stand where no row counts: see `betacores.models.scaled`
 =======================================  ============================================================
 
 A model is a JAX pytree: its arrays and floats may change without recompiling, everything else
@@ -79,8 +90,15 @@ class Model(abc.ABC):
         conjugate: Any
         prior: Any
         robust_start: Any
-        start: Any
         parameter_names: Any
+        log_power_integral: Any
+        log_reference: Any
+        clean: Any
+        prior_mean: Any
+        settled: Any
+        first_guess: Any
+        ordered: Any
+        escaped: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make every model a pytree, so that one compiled program serves all its settings."""
@@ -112,6 +130,17 @@ class Model(abc.ABC):
         """Return the model with what had been estimated when it was saved with these settings."""
         del settings
         return self
+
+    def check_rows(self, x: np.ndarray, columns: list[str]) -> Model:
+        """Return the model for a table with these cells, or raise if they are not of the kind it describes."""
+        del x, columns
+        return self
+
+    def replaced(self, **settings: Any) -> Model:
+        """Return the same model with some settings replaced."""
+        model = object.__new__(type(self))
+        vars(model).update(vars(self) | settings)
+        return model
 
     def _flatten(self) -> tuple[tuple, tuple]:
         settings = sorted(vars(self).items())
@@ -197,6 +226,8 @@ def sum_over_columns(values: Float[Array, "*rows p"]) -> Float[Array, "*rows"]:
 
 
 def _is_static(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(one, int) for one in value)
     return isinstance(value, (str, bool, int, type(None))) or callable(value)
 
 

@@ -72,17 +72,18 @@ class Exposed:
         at = self._place()
         return eta if at is None else eta + self._log_exposure(x[..., at])
 
-    def check_rows(self, x: np.ndarray, columns: list[str]) -> None:
+    def check_rows(self, x: np.ndarray, columns: list[str]) -> Any:
         """Refuse exposures that are not positive."""
         at = self._place()
         if at is None or self.offset is not None:
-            return
+            return self
         wrong = x[:, at] <= 0
         if wrong.any():
             raise ValueError(
                 f"exposure: expected numbers above 0 in {columns[at]!r}; row {int(wrong.argmax())} has "
                 f"{x[wrong.argmax(), at]:g} ({wrong.sum()} such rows in all); drop them."
             )
+        return self
 
     def _log_exposure(self, values: Any) -> Any:
         if self.offset is not None:

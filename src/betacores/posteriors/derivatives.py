@@ -12,6 +12,14 @@ import jax.numpy as jnp
 from betacores.divergence import Beta, likelihood, response_likelihood, transformed
 from betacores.models.auxiliary import SeveralPredictors, gradients_of, row_derivatives, total_hessian
 from betacores.models.base import LinearPredictor, Model, Rows, along
+from betacores.models.family import ExponentialFamily
+from betacores.models.scaled import ScaledPredictor
+from betacores.posteriors.structured import (
+    family_derivatives,
+    family_row_gradients,
+    scaled_derivatives,
+    scaled_row_gradients,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -36,6 +44,10 @@ def likelihood_derivatives(
         z = model.features(rows)
         value, slope, curvature = response_derivatives(model, model.with_offset(along(z, theta), rows.x), rows.y, beta)
         return Derivatives(weights @ value, (weights * slope) @ z, ((weights * curvature)[:, None] * z).T @ z)
+    if isinstance(model, ScaledPredictor):
+        return Derivatives(*scaled_derivatives(model, theta, rows, weights, beta))
+    if isinstance(model, ExponentialFamily):
+        return Derivatives(*family_derivatives(model, theta, rows, weights, beta))
 
     if isinstance(model, SeveralPredictors):
         value, slopes, hessians = row_derivatives(model, partial(response_likelihood, model, beta=beta), theta, rows)
@@ -64,6 +76,10 @@ def row_gradients(model: Model, theta: Float[Array, " p"], rows: Rows, beta: Bet
     if isinstance(model, SeveralPredictors):
         slopes = row_derivatives(model, partial(response_likelihood, model, beta=beta), theta, rows)[1]
         return gradients_of(model, slopes, model.features(rows))
+    if isinstance(model, ScaledPredictor):
+        return scaled_row_gradients(model, theta, rows, beta)
+    if isinstance(model, ExponentialFamily):
+        return family_row_gradients(model, theta, rows, beta)
     if hasattr(model, "quadratic") and hasattr(model, "log_temperature"):
         inner, gradients, _ = model.quadratic(theta, rows)
         return _twice(lambda ell: transformed(model, ell, rows.x.shape[-1], beta), inner)[1][:, None] * gradients

@@ -8,7 +8,7 @@ in posterior standard deviations, is below a tolerance; the last step is then ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -72,16 +72,14 @@ def laplace(
     beta
         Of the β-likelihood; None is the classical posterior.
     start
-        Where to begin; where the model says, or zero, if not given. The mode for slightly different weights is a good
-        one.
+        Where to begin; the model's first guess, or zero, if not given. The mode for slightly different weights is a
+        good one.
     tolerance
         Of the squared Newton decrement.
     max_steps
         After so many steps the search gives up, which ``info.converged`` tells.
     """
-    p = model.parameter_count(rows.x.shape[-1])
-    if start is None:
-        start = jnp.asarray(model.start, rows.x.dtype) if hasattr(model, "start") else jnp.zeros(p, rows.x.dtype)
+    start = first_guess(model, rows.x.shape[-1], rows.x.dtype) if start is None else start
 
     def look(theta: Float[Array, " p"]) -> Derivatives:
         return log_posterior_derivatives(model, theta, rows, weights, beta)
@@ -107,6 +105,12 @@ def laplace(
     converged = final.decrement <= tolerance
     mean = jnp.where(converged, last.theta + final.step, last.theta)
     return Gaussian(mean, final.factor), LaplaceInfo(converged, last.steps, final.decrement, final.lifted)
+
+
+def first_guess(model: Model, columns: int, dtype: Any = jnp.float32) -> Float[Array, " p"]:
+    """Return where to begin when nothing is known: the model's first guess if it has one, else zero."""
+    guess = model.first_guess(columns) if hasattr(model, "first_guess") else jnp.zeros(model.parameter_count(columns))
+    return jnp.asarray(guess, dtype)
 
 
 def _settled(state: _State, tolerance: float) -> Bool[Array, ""]:
