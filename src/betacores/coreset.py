@@ -55,7 +55,7 @@ class Coreset:
     info
         Settings, timings, trace and warnings.
     columns, labels, row_count
-        Names of the columns, the two label values if the response is binary, and the number of rows summarised.
+        Names of the columns, the label values if the response is of labels, and the number of rows summarised.
     path
         Rows in order of insertion and their weights after every outer iteration; see `at`.
     grouping

@@ -64,8 +64,9 @@ def summarize(
     target
         The name of the response's column, for a table that holds it, in place of ``y``.
     model
-        ``"gaussian-mean"``, ``"linear"``, ``"logistic"``, or a `Model`. By default chosen from the response: none,
-        two values, or more.
+        ``"gaussian-mean"``, ``"linear"``, ``"logistic"`` (two classes), ``"softmax"`` (several), ``"poisson"`` or
+        ``"negative-binomial"`` (counts), or a `Model`. By default chosen from the response: none, two values, words of
+        more kinds, or numbers.
     size
         The largest number of rows to keep. By default pursuit keeps as many as bring the estimated KL divergence
         below ``tolerance`` (0.1), at most 500; the other methods keep 100.

@@ -147,7 +147,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         return isinstance(self._posterior.model, SoftmaxRegression)
 
     def _in_units(self, X: Any) -> np.ndarray:
-        return self._scaling.table(self._read_rows(X))
+        rows = self._read_rows(X)
+        return self._scaling.table(rows)
 
     def _check_model(self) -> None:
         if isinstance(self.model, Model):
