@@ -77,6 +77,8 @@ def grid_modes(
         prior = priors_at(model, at)
         return add(likelihood, prior), prior.hessian
 
+    # Rows that fit well have a likelihood near zero, the sum of parts that are not.
+    rounding = 4 * float(np.finfo(np.float32).eps) * scale * source.row_count
     likelihood, damping = look(thetas), np.zeros(len(betas))
     posterior, bend = with_prior(likelihood, thetas)
     for passes in range(steps + 1):
@@ -89,7 +91,7 @@ def grid_modes(
         proposal = np.where(arrived[:, None], thetas, thetas + step).astype(np.float32)
         there = look(proposal)
         beyond, bend_there = with_prior(there, proposal)
-        better = _accepts(posterior.value, beyond.value) & ~arrived
+        better = _accepts(posterior.value, beyond.value, rounding) & ~arrived
         thetas, bend = _chosen(better, (proposal, bend_there), (thetas, bend))
         likelihood = Derivatives(*_chosen(better, there, likelihood))
         posterior = Derivatives(*_chosen(better, beyond, posterior))
@@ -105,9 +107,11 @@ def priors_at(model: Model, thetas: Float[np.ndarray, "k p"]) -> Derivatives:
     return Derivatives(*(np.asarray(part, np.float64) for part in found))
 
 
-def _accepts(value: Float[np.ndarray, " k"], proposed: Float[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
+def _accepts(
+    value: Float[np.ndarray, " k"], proposed: Float[np.ndarray, " k"], rounding: float
+) -> Bool[np.ndarray, " k"]:
     """Tell where a proposed log-posterior is no worse than the current one, up to single precision's rounding."""
-    return np.isfinite(proposed) & ~(proposed < value - 8 * np.finfo(np.float32).eps * np.abs(value))
+    return np.isfinite(proposed) & ~(proposed < value - 8 * np.finfo(np.float32).eps * np.abs(value) - rounding)
 
 
 def _chosen(lanes: Bool[np.ndarray, " k"], new: tuple, old: tuple) -> list[np.ndarray]:

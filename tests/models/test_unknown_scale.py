@@ -1,5 +1,6 @@
 """Where β-posteriors with unknown scale misbehave: the escape to large scales shown, bounded, guarded and warned of."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from betacores.divergence import as_beta, likelihoods
 from betacores.models import GaussianDensity, GaussianRegression, Rows, gaussian_prior
 from betacores.models.scaled import ESCAPE, escape_bound
 from betacores.posteriors.derivatives import log_posterior_derivatives
+
+derivatives, matrix = jax.jit(log_posterior_derivatives), jax.jit(likelihoods)
 
 
 def few(count, scale=1.0):
@@ -37,13 +40,13 @@ def test_with_a_flat_prior_the_posterior_has_infinite_mass():
 
 def mass(model, rows, beta):
     """Return grid, log-mass of every cell of it, by log σ across and the coefficient down."""
-    a = np.linspace(-12, 120, 2641)
-    coefficient = np.linspace(-5, 5, 101)
+    a = np.linspace(-12, 120, 1321)
+    coefficient = np.linspace(-5, 5, 41)
     thetas = np.stack(np.meshgrid(coefficient, a, indexing="ij"), -1).reshape(-1, 2)
-    log_mass = np.asarray(likelihoods(model, jnp.asarray(thetas, jnp.float32), rows, as_beta(beta)), np.float64).sum(0)
+    log_mass = np.asarray(matrix(model, jnp.asarray(thetas, jnp.float32), rows, as_beta(beta)), np.float64).sum(0)
     for at, prior in ((0, model.coefficient_prior), (1, model.scale_prior or gaussian_prior(0.0, 1.0))):
         log_mass += stats.norm(prior.mean, prior.precision**-0.5).logpdf(thetas[:, at])
-    return a, log_mass.reshape(101, -1)
+    return a, log_mass.reshape(41, -1)
 
 
 def escaped_share(model, rows, beta):
@@ -70,10 +73,8 @@ def test_the_escaped_mass_is_below_its_bound(variance):
         )
         a, log_mass = mass(model, rows, beta)
         place = np.unravel_index(log_mass.argmax(), log_mass.shape)
-        theta = np.array([np.linspace(-5, 5, 101)[place[0]], a[place[1]]])
-        hessian = log_posterior_derivatives(
-            model, jnp.asarray(theta, jnp.float32), rows, jnp.ones(count), as_beta(beta)
-        ).hessian
+        theta = np.array([np.linspace(-5, 5, 41)[place[0]], a[place[1]]])
+        hessian = derivatives(model, jnp.asarray(theta, jnp.float32), rows, jnp.ones(count), as_beta(beta)).hessian
         prior = stats.norm.logpdf(theta[0]) + stats.norm(0, variance**0.5).logpdf(theta[1])
         half = 0.5 * np.linalg.slogdet(-np.asarray(hessian, np.float64))[1]
         bound = escape_bound(count, beta, 1.0, prior, half, 2)
@@ -98,6 +99,10 @@ def test_rows_on_one_line_exactly_do_not_make_the_scale_collapse():
     assert totals[1] > totals[0]
     np.testing.assert_allclose(totals[3], totals[2], rtol=1e-6)
     assert totals[2] < 1.3 * totals[1]
+
+
+@pytest.mark.slow
+def test_a_response_that_is_mostly_tied_is_summarised():
     tied = np.r_[np.zeros(60), np.random.default_rng(0).normal(size=40)]
     x = np.random.default_rng(1).normal(size=(100, 1))
     posterior = bc.summarize(x, tied, model="gaussian", size=10, beta=0.5).posterior(100)
