@@ -74,7 +74,7 @@ def test_mean_sigmoid_is_the_integral(mean, width):
 
 def test_moments_do_not_depend_on_blocks(monkeypatch):
     random = np.random.default_rng(0)
-    predictor = Predictor(random.normal(size=4), random.normal(size=(4, 4)), intercept=True)
+    predictor = Predictor(random.normal(size=4), random.normal(size=(4, 4)), LogisticRegression())
     x = random.normal(size=(50, 3))
     whole = predictor.moments(x)
     monkeypatch.setattr("betacores.estimators.prediction.BLOCK_ROWS", 7)
