@@ -21,7 +21,7 @@ MOST_LEVELS = 22
 FEW_STRAYS = 0.9
 # Models of numbers, and those of counts among them.
 COUNTS = ("poisson", "negative-binomial")
-NUMERIC = ("linear", *COUNTS)
+NUMERIC = ("linear", "gaussian", "student-t", "gamma", *COUNTS)
 # Words of more kinds are hardly classes.
 MOST_CLASSES = 20
 NUMBER = r"^\s*[-+]?(\d[\d,]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
@@ -97,15 +97,15 @@ def _made_of(column: pa.ChunkedArray) -> int:
 def suited_model(model: str, y: np.ndarray | None, target: str | None) -> tuple[str, str]:
     """Return the model asked for, if it suits the response, or the one that does, and why."""
     from betacores.checks import check_choice
-    from betacores.cli.names import MODELS
+    from betacores.cli.names import DENSITIES, MODELS
 
     check_choice("--model", model, MODELS)
     if model == "auto":
         return _guessed_model(y, target)
-    if y is None and model != "gaussian-mean":
+    if y is None and model not in DENSITIES:
         raise ValueError(f"--model: {model!r} needs a response; name its column with --target.")
-    if y is not None and model == "gaussian-mean":
-        raise ValueError("--model: 'gaussian-mean' is of rows without a response; leave --target out.")
+    if y is not None and model in DENSITIES:
+        raise ValueError(f"--model: {model!r} is of rows without a response; leave --target out.")
     if y is not None and model in NUMERIC and y.dtype.kind not in "fiu":
         raise ValueError(f"--model: {model!r} is for numbers, {target!r} holds {y[0].item()!r}; use {_of_words(y)!r}.")
     if y is not None and model == "logistic" and (values := len(np.unique(y))) != 2:
@@ -114,6 +114,8 @@ def suited_model(model: str, y: np.ndarray | None, target: str | None) -> tuple[
     if y is not None and model in COUNTS and ((y < 0) | (y != np.floor(y))).any():
         wrong = y[(y < 0) | (y != np.floor(y))][0]
         raise ValueError(f"--model: {model!r} is for counts, {target!r} holds {wrong:g}; use 'linear'.")
+    if y is not None and model == "gamma" and (y <= 0).any():
+        raise ValueError(f"--model: 'gamma' is for numbers above 0, {target!r} holds {y[y <= 0][0]:g}; use 'gaussian'.")
     return model, ""
 
 

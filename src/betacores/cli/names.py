@@ -8,7 +8,15 @@ METHODS = (
     *("pursuit", "beta-cores", "sparse-vi", "psvi", "quasi-newton"),
     *("giga", "frank-wolfe", "importance", "uniform"),
 )
-MODELS = ("auto", "gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial")
+DENSITIES = (
+    *("gaussian-mean", "gaussian-density", "gaussian-mixture"),
+    *("exponential", "categorical", "multinomial"),
+)
+MODELS = (
+    *("auto", "gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial"),
+    *("gaussian", "student-t", "gamma", "gaussian-density", "gaussian-mixture"),
+    *("exponential", "categorical", "multinomial"),
+)
 DATASETS = (
     *("adult", "phishing", "hospital_readmissions", "boston_housing", "songs"),
     *("webspam", "covtype", "california_housing", "bike_sharing"),

@@ -33,6 +33,10 @@ SEEDS = 2**31 - 1
 LEAST_NOISE = 1e-3
 
 
+# Models of rows without a response that are shown columns centred and scaled.
+CENTRED = ("auto", "gaussian-mean")
+
+
 class Summary(NamedTuple):
     """A coreset in the units it was built in, those units, and the same coreset in the units of the table."""
 
@@ -145,7 +149,8 @@ class CoresetEstimator(BaseEstimator):
 
     def _summarise(self, table: Table, y: np.ndarray | None, model: str | Model, *, real: bool) -> Summary:
         """Return the coreset of a table whose response, if it has one, is real or else a label."""
-        scaled = self.scale is not None and not isinstance(model, Model)
+        # Models of whole rows but the simplest find their own units, and some are of codes or counts.
+        scaled = self.scale is not None and not isinstance(model, Model) and (y is not None or model in CENTRED)
         scaling = table.scaling(y if real else None) if scaled else as_given(table.x)
         names = [name for name, varies in zip(table.names, scaling.varies, strict=True) if varies]
         response = scaling.response(y) if real and y is not None else y

@@ -24,6 +24,7 @@ from betacores.models import (
     Model,
     NegativeBinomialRegression,
     PoissonRegression,
+    ScaledPredictor,
     SoftmaxRegression,
 )
 from betacores.robust import robust_location_scale
@@ -76,6 +77,10 @@ class Scaling:
             return model.with_prior(self._prior())
         if isinstance(model, SoftmaxRegression):
             return model.with_units(self._prior().precision)
+        if isinstance(model, ScaledPredictor):
+            # A shape has no units; a scale has those of the response.
+            units = {"typical": float(model.typical) * self.unit} if model.escapes_upwards else {}
+            return model.replaced(coefficient_prior=self._prior(), **units)
         assert isinstance(model, LinearRegression)  # models of other kinds are taken as they are
         return LinearRegression(float(model.noise) * self.unit, prior=self._prior())
 
