@@ -14,7 +14,6 @@ Compilation is left out on both sides. Quality: both posteriors against a Gaussi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys

@@ -167,8 +167,8 @@ def page(found: dict[str, Any]) -> str:
         "## Cost against the number of rows",
         "",
         f"Made by `{found['command']}`, betacores {found['betacores']}, JAX {found['jax']}, PyArrow "
-        f"{found['pyarrow']}, Python {found['python']}; seed {found['seed']}; {found['machine']}, {CORES} cores. The script "
-        "says what is measured and how.",
+        f"{found['pyarrow']}, Python {found['python']}; seed {found['seed']}; {found['machine']}, {CORES} cores. The "
+        "script says what is measured and how.",
         "",
         "| rows | from memory | from Parquet | passes | a pass | PyArrow reads as often in | ratio | memory taken |",
         "|---|---|---|---|---|---|---|---|",
