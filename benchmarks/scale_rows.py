@@ -195,6 +195,7 @@ def page(found: dict[str, Any]) -> str:
         f"{', '.join(f'{ratio:.1f}' for ratio in last['ratio_of_each_repeat'])}, with a load of "
         f"{last['load_average']:.1f} on the machine; in seconds of processor time {cpu['parquet']:.1f} for the coreset "
         f"against {cpu['reading']:.1f} for reading alone ({cpu['parquet'] / cpu['reading']:.1f} times). "
+        + f"The aim, a ratio of at most 2, was {'reached' if last['ratio'] <= 2 else 'not reached in this run'}. "
         + ("Memory and files gave the same rows every time." if same else "Memory and files gave different rows."),
         "",
     ]
