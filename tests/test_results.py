@@ -1,5 +1,6 @@
 """Pages under docs/results are what their commands make of the numbers stored beside them."""
 
+import importlib
 import shutil
 from pathlib import Path
 
@@ -36,3 +37,9 @@ def test_aims_of_pursuit_are_reached():
     page = (RESULTS / "pursuit" / "README.md").read_text(encoding="utf-8")
     assert page.count(": reached, ") >= 10
     assert "not reached" not in page
+
+
+def test_stored_figures_of_scale_make_the_stored_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(RESULTS.parents[1] / "benchmarks"))
+    scale_rows = importlib.import_module("scale_rows")
+    assert scale_rows.whole_page(RESULTS / "scale") == (RESULTS / "scale" / "README.md").read_text(encoding="utf-8")

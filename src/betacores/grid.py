@@ -22,12 +22,14 @@ from betacores.posteriors.derivatives import (
 )
 from betacores.posteriors.laplace import TOLERANCE
 from betacores.sources import Source, over_chunks, reduce
+from betacores.sources.base import CHUNK_ROWS
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Bool, Float
 
 # Up to so many parameters a row's outer product is formed once for the whole grid.
 FEW_PARAMETERS = 24
+MANY_LANES = 8
 
 
 class GridFit(NamedTuple):
@@ -124,10 +126,13 @@ def _chosen(lanes: Bool[np.ndarray, " k"], new: tuple, old: tuple) -> list[np.nd
 def _block_derivatives(rows: Rows, weights: Array, model: Model, thetas: Array, betas: Array | None) -> Derivatives:
     def lanes(rows: Rows, weights: Array) -> Derivatives:
         if isinstance(model, LinearPredictor) and len(thetas) > 1 and thetas.shape[-1] <= FEW_PARAMETERS:
-            return _packed_derivatives(model, thetas, rows, weights, betas)
+            # Without the label fewer exponentials are different ones.
+            folded, rows = model.compact(rows) if hasattr(model, "compact") else (model, rows)
+            return _packed_derivatives(folded, thetas, rows, weights, betas)
         return _plain_derivatives(model, thetas, rows, weights, betas)
 
-    return over_chunks(lanes, rows, weights)
+    # Many lanes fill the cache with fewer rows.
+    return over_chunks(lanes, rows, weights, CHUNK_ROWS if len(thetas) < MANY_LANES else CHUNK_ROWS // 4)
 
 
 def _plain_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Derivatives:

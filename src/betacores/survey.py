@@ -203,7 +203,7 @@ def _look(
     waits = -jnp.log1p(-uniforms(looking.words, start, count))
     priority = jnp.where(may, chance / waits, NEVER)
     # What is beyond the quadratic grows with the third power.
-    pull = jnp.where(weights > 0, weights * swing**1.5, NEVER)
+    pull = jnp.where(weights > 0, weights * swing * jnp.sqrt(swing), NEVER)
     doubtful = jnp.where((trusted < LEAST_TRUST) & there, 1 / waits, NEVER)
     sums = belief_sums(scores, trust, there.astype(jnp.float32))
     return (priority, pull, doubtful), jnp.stack([*sums, passing.sum(), may.sum()])

@@ -176,9 +176,9 @@ def _best(fits: list[tuple[Guard, float]]) -> Guard:
 
 def _believed(guard: Guard, u: np.ndarray) -> np.ndarray:
     """Return which rows are more likely sound than damaged; all, where that would leave few."""
-    w = whitened(guard, u, np)
+    w = whitened(guard, u)
     bad = guard.log_odds + log_damaged(guard, w, np)[0].sum(axis=1)
-    kept = special.logsumexp(log_sound(guard, w, np), axis=0) > bad
+    kept = special.logsumexp(log_sound(guard, w), axis=0) > bad
     return kept if kept.mean() > 0.5 else np.ones(len(u), bool)
 
 
@@ -214,7 +214,7 @@ def _fit(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = ITERATI
         guard = _sound_step(guard, w, weights, hits, reference, narrowest, turn)
         if damage:
             guard = _bad_step(guard, w, hits, damaged)
-        densities = log_sound(guard, w, np)
+        densities = log_sound(guard, w)
         sound = special.logsumexp(densities, axis=0) + special.log_expit(-guard.log_odds)
         cells, spared = log_damaged(guard, w, np)
         bad = cells.sum(axis=1) + special.log_expit(guard.log_odds)

@@ -14,6 +14,7 @@ Student-t with the group's place and scale and the column's degrees of freedom, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -28,6 +29,10 @@ LARGEST = 1e12  # cells are clipped here, so that float32 squares stay finite
 OFF_LEVEL = 12.0  # distance given to a cell that is no level at all
 BAD_TAIL = 8.0  # degrees of freedom of damaged cells
 NO_GROUP = -100.0  # log-share of a group that is not there
+OF_COLUMNS = (
+    "center", "scale_below", "scale_above", "discrete", "low", "high", "span", "step", "tolerance", "tail",
+    "overall_mean", "overall_spread", "hit", "bad_spread",
+)  # fmt: skip
 
 
 class Guard(NamedTuple):
@@ -71,27 +76,51 @@ def trust(guard: Guard, x: Float[Array, "n columns"]) -> Float[Array, " n"]:
     x
         Rows. Cells beyond ±1e12, infinite or missing cells count as ±1e12.
     """
-    w = whitened(guard, coordinates(guard, jnp.asarray(x, jnp.float32), jnp), jnp)
-    sound = jax.nn.logsumexp(log_sound(guard, w, jnp), axis=0)
-    bad = log_damaged(guard, w, jnp)[0].sum(axis=1)
-    return jax.nn.sigmoid(sound - bad - guard.log_odds)
+    # Columns down: cells of one column lie side by side and share their constants, which is twice as fast.
+    down = guard._replace(**{name: getattr(guard, name)[:, None] for name in OF_COLUMNS})
+    w = guard.mix.T @ coordinates(down, jnp.asarray(x, jnp.float32).T, jnp)
+    w = jax.lax.cond(guard.row_scale > 1, lambda: _rescaled(down, w, _across), lambda: w)
+    bad = log_damaged(down, w, jnp)[0].sum(axis=0)
+    return jax.nn.sigmoid(_sound(guard, w) - bad - guard.log_odds)
 
 
-def whitened(guard: Guard, coordinates: Any, xp: Any) -> Any:
+def _sound(guard: Guard, w: Float[Array, "columns n"]) -> Float[Array, " n"]:
+    """Return each row's log-density if it is sound; columns down."""
+    absent = jnp.full(w.shape[1], -jnp.inf, w.dtype)
+
+    def one(group: tuple[Array, Array, Array]) -> Array:
+        share, mean, spread = group
+        scaled = (w - mean[:, None]) * (1 / (spread * jnp.sqrt(guard.tail)))[:, None]
+        return share - jnp.log(spread).sum() - ((guard.tail + 1) / 2) @ jnp.log(1 + jnp.square(scaled))
+
+    # One group at a time keeps the cells in the cache, and groups that are not there cost nothing.
+    groups = (guard.share, guard.mean, guard.spread)
+    each = jax.lax.map(lambda group: jax.lax.cond(group[0] > NO_GROUP, one, lambda _: absent, group), groups)
+    return jax.nn.logsumexp(each, axis=0)
+
+
+def whitened(guard: Guard, coordinates: Any) -> Any:
     """Return rows in the coordinates the mixture is stated in, divided by the rows' own scale if they have one."""
     whitened = coordinates @ guard.mix
-    if xp is np:
-        return _rescaled(guard, whitened, np) if guard.row_scale > 1 else whitened
-    return jax.lax.cond(guard.row_scale > 1, lambda w: _rescaled(guard, w, jnp), lambda w: w, whitened)
+    return _rescaled(guard, whitened, _along) if guard.row_scale > 1 else whitened
 
 
-def _rescaled(guard: Guard, whitened: Any, xp: Any) -> Any:
-    """Return the rows divided by their own scale, within what is believed of it."""
+def _rescaled(guard: Guard, whitened: Any, total: Callable[[Any], Any]) -> Any:
+    """Return the rows divided by their own scale, within what is believed of it; `total` adds up over columns."""
+    xp = jnp if isinstance(whitened, jax.Array) else np
     smooth = 1 - guard.discrete
     away = whitened - guard.overall_mean
-    square = xp.square(away / guard.overall_spread) @ smooth
+    square = total(xp.square(away / guard.overall_spread) * smooth)
     scale = xp.clip(xp.sqrt((guard.row_tail + square) / (guard.row_tail + smooth.sum())), 1.0, guard.row_scale)
-    return guard.overall_mean + away / xp.where(smooth > 0, scale[:, None], 1.0)
+    return guard.overall_mean + away / xp.where(smooth > 0, scale, 1.0)
+
+
+def _along(cells: Any) -> Any:
+    return cells.sum(axis=1, keepdims=True)
+
+
+def _across(cells: Any) -> Any:
+    return cells.sum(axis=0, keepdims=True)
 
 
 def coordinates(guard: Guard, x: Any, xp: Any) -> Any:
@@ -100,6 +129,14 @@ def coordinates(guard: Guard, x: Any, xp: Any) -> Any:
     away = x - guard.center
     half = xp.where(away < 0, -0.5 / guard.scale_below, 0.5 / guard.scale_above)  # products are cheaper than divisions
     near = 2 * xp.sign(away) * _arcsinh(away * half, xp)
+    if xp is np:
+        return _from_levels(guard, x, near, np)
+    # Most tables have no column of few levels, and a logarithm a cell is what costs.
+    return jax.lax.cond((guard.discrete > 0).any(), lambda: _from_levels(guard, x, near, jnp), lambda: near)
+
+
+def _from_levels(guard: Guard, x: Any, near: Any, xp: Any) -> Any:
+    """Return cells of columns of few levels by their distance from them, and the others as they are."""
     steps = (x - guard.low) * (1 / guard.step)
     between = xp.abs(steps - xp.round(steps)) > guard.tolerance
     outside = xp.maximum(guard.low - x, x - guard.high)
@@ -118,20 +155,15 @@ def log_student(w: Any, mean: Any, spread: Any, tail: Any, xp: Any) -> Any:
     return -xp.log(spread) - (tail + 1) / 2 * xp.log(1 + xp.square((w - mean) * (1 / (spread * xp.sqrt(tail)))))
 
 
-def log_sound(guard: Guard, w: Any, xp: Any) -> Any:
+def log_sound(guard: Guard, w: Float[np.ndarray, "n columns"]) -> Float[np.ndarray, "groups n"]:
     """Return each row's log-density within each group of sound rows, shares included, groups first."""
 
-    def one(group: Any) -> Any:
-        share, mean, spread = group
-        scaled = (w - mean) * (1 / (spread * xp.sqrt(guard.tail)))
-        return share - xp.log(spread).sum() - xp.log(1 + xp.square(scaled)) @ ((guard.tail + 1) / 2)
+    def one(share: float, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
+        scaled = (w - mean) * (1 / (spread * np.sqrt(guard.tail)))
+        return share - np.log(spread).sum() - np.log(1 + np.square(scaled)) @ ((guard.tail + 1) / 2)
 
-    groups = (guard.share, guard.mean, guard.spread)
-    if xp is np:
-        return np.stack([one(g) if g[0] > NO_GROUP else np.full(len(w), -np.inf) for g in zip(*groups, strict=True)])
-    absent = jnp.full(len(w), -jnp.inf, w.dtype)
-    # One group at a time keeps the cells in the cache, and groups that are not there cost nothing.
-    return jax.lax.map(lambda group: jax.lax.cond(group[0] > NO_GROUP, one, lambda _: absent, group), groups)
+    groups = zip(guard.share, guard.mean, guard.spread, strict=True)
+    return np.stack([one(*g) if g[0] > NO_GROUP else np.full(len(w), -np.inf) for g in groups])
 
 
 def log_damaged(guard: Guard, w: Any, xp: Any) -> tuple[Any, Any]:
@@ -170,7 +202,7 @@ def explain(guard: Guard, x_suspicious: Float[np.ndarray, "rows columns"], colum
     """
     guard = jax.tree.map(np.asarray, guard)
     x = np.asarray(x_suspicious, np.float32).reshape(-1, len(columns))
-    cells, spared = log_damaged(guard, whitened(guard, coordinates(guard, x, np), np), np)
+    cells, spared = log_damaged(guard, whitened(guard, coordinates(guard, x, np)), np)
     telling = cells - spared > 1.0
     counts = telling.sum(axis=0)
     discrete = int(np.sum(guard.discrete > 0))

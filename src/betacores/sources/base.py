@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from betacores.models.base import Rows
+from betacores.sources.crew import side_by_side
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -103,15 +104,7 @@ class Source(abc.ABC):
         A source that does several blocks at once puts what they give together.
         """
         del combine
-        waiting = None
-        # One block behind: the next is read while this one is computed.
-        for number, block in enumerate(self.blocks(first), first):
-            result = work(block, *arguments)
-            if waiting is not None:
-                yield waiting
-            waiting = number + 1, result
-        if waiting is not None:
-            yield waiting
+        return side_by_side(work, self.blocks(first), arguments, first)
 
 
 def fold(
@@ -213,14 +206,14 @@ def by_chunks(function: Callable[[Array], Array], values: Float[Array, "n column
     return jax.lax.map(function, values.reshape(count // CHUNK_ROWS, CHUNK_ROWS, -1)).reshape(count)
 
 
-def over_chunks(function: Callable[[Rows, Array], Any], rows: Rows, weights: Array) -> Any:
+def over_chunks(function: Callable[[Rows, Array], Any], rows: Rows, weights: Array, most: int = CHUNK_ROWS) -> Any:
     """Return `function(rows, weights)`, a sum over rows, of a block cut into pieces.
 
     One after the other, of a length that fits a processor's cache; all at once on an accelerator, where one product
     over all rows would be done by a single one of its many cores.
     """
     on_processor = jax.default_backend() == "cpu"
-    count, piece = weights.shape[0], CHUNK_ROWS if on_processor else DEVICE_CHUNK_ROWS
+    count, piece = weights.shape[0], most if on_processor else DEVICE_CHUNK_ROWS
     if count <= piece or count % piece:
         return function(rows, weights)
     pieces = jax.tree.map(lambda a: a.reshape(count // piece, piece, *a.shape[1:]), (rows, weights))

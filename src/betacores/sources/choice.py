@@ -149,8 +149,14 @@ def _cut(kept: list[np.ndarray], count: int) -> list[np.ndarray]:
     ids, priority = kept[:2]
     if len(ids) <= count:
         return kept
-    order = np.lexsort((ids, -priority))[:count]
-    return [part[np.sort(order)] for part in kept]
+    if not count:
+        return [part[:0] for part in kept]
+    edge = np.partition(priority, -count)[-count]
+    better, equal = np.flatnonzero(priority > edge), np.flatnonzero(priority == edge)
+    # Of rows that tie at the edge those of the lowest numbers.
+    equal = equal[np.argsort(ids[equal], kind="stable")[: count - len(better)]]
+    places = np.sort(np.concatenate([better, equal]))
+    return [part[places] for part in kept]
 
 
 def _settled(result: tuple) -> tuple:

@@ -38,11 +38,14 @@ class Reader(abc.ABC):
         Number of rows, and names of the covariates.
     response
         Whether the response is of ``"numbers"`` or ``"words"``; None if there is none.
+    single
+        Whether single precision holds every covariate exactly.
     """
 
     row_count: int
     columns: list[str]
     response: str | None = None
+    single: bool = False
 
     @abc.abstractmethod
     def blocks(self, first: int = 0, *, double: bool = False) -> Iterator[Raw]:
