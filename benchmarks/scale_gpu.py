@@ -26,7 +26,7 @@ COLUMNS = 10
 
 
 def table(rows, seed=0):
-    """A logistic table of which a tenth has half its features replaced and another tenth its labels flipped."""
+    """Return a logistic table; a tenth has half its features replaced, another tenth its labels flipped."""
 
     @jax.jit
     def part(key):
@@ -51,6 +51,7 @@ def table(rows, seed=0):
 
 
 def timed(work, times=3):
+    """Return the best of several times."""
     best = np.inf
     for _ in range(times):
         started = time.perf_counter()
@@ -60,7 +61,7 @@ def timed(work, times=3):
 
 
 def pass_rate(x, y):
-    """Bytes a second of a pass of one lane, and of a plain copy of the same bytes."""
+    """Return the bytes a second of a pass of one lane, and of a plain copy of the same bytes."""
     source = DeviceSource(x, jnp.where(y > 0, 1.0, -1.0), [f"x{j}" for j in range(COLUMNS)])
     model, theta, beta = LogisticRegression(), np.zeros((1, COLUMNS + 1), np.float32), jnp.full(1, 0.5, jnp.float32)
     with single_precision():
@@ -82,6 +83,7 @@ def pass_rate(x, y):
 
 
 def main():
+    """Run, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, default=1e8)
     parser.add_argument("--out", type=Path)
