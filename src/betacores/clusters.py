@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from betacores.cores import cores
+from betacores.sources.cluster import in_order
 from betacores.sources.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -80,5 +81,7 @@ def _in_file(numbers: Any, client: Client) -> Any:
     if numbers is None or isinstance(numbers, np.ndarray):
         return numbers
     count = len(numbers)
-    parts = (client.compute(numbers[k : k + WORKER_ROWS]).result() for k in range(0, count, WORKER_ROWS))
+    ranges = range(0, count, WORKER_ROWS)
+    # One at a time: they need not all be in memory.
+    parts = (next(in_order(client, [client.compute(numbers[k : k + WORKER_ROWS])])) for k in ranges)
     return Numbers(None, count, WORKER_ROWS).filled(lambda first: parts).mapped()
