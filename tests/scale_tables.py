@@ -1,5 +1,7 @@
 """Tables of more than two canonical blocks, and what it means that two coresets of one are the same."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +35,7 @@ def in_pieces(table, folder, cuts):
     ends = [0, *cuts, table.num_rows]
     return [
         written(table.slice(start, stop - start), folder / f"part-{k:03d}.parquet", 7_001 + 10_000 * k)
-        for k, (start, stop) in enumerate(zip(ends[:-1], ends[1:], strict=True))
+        for k, (start, stop) in enumerate(itertools.pairwise(ends))
     ]
 
 

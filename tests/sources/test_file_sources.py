@@ -1,4 +1,4 @@
-"""Rows that stay in files: whatever the files are like, the rows and so the coreset are those of the table in memory."""
+"""Rows that stay in files: whatever the files are like, the coreset is that of the table in memory."""
 
 import json
 import os
