@@ -46,13 +46,13 @@ def opened(data: Any, y: Any, target: str | None, columns: Any, filter: Any, gro
         from betacores.sources.npy import NpyReader
 
         return NpyReader(data, y)
-    if y is not None:
-        raise ValueError("y: for files name the column of the response, target='...'.")
     if not isinstance(data, (list, tuple)) and _ending(data) in (".csv", ".tsv", ".gz", ".feather", ".arrow", ".ipc"):
         raise ValueError(
             f"data: {os.fspath(data)} is read by the command line, betacores summarize; here pass the table, or a "
             "Parquet file."
         )
+    if y is not None:
+        raise ValueError("y: for files name the column of the response, target='...'.")
     from betacores.sources.parquet import ParquetReader
 
     return ParquetReader(data, columns=columns, target=target, filter=filter, also=_named(groups))

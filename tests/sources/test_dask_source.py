@@ -137,7 +137,7 @@ class TestBadInput:
             ({}, {"target": "y", "y": Y}, "y: for a Dask DataFrame"),
             ({"b": "word"}, {"target": "y"}, "column 'b' is not numeric"),
             ({"b": 7.0}, {"target": "y"}, "constant.*'b'"),
-            ({"y": 1}, {"target": "y"}, "y: "),
+            ({"y": 1}, {"target": "y", "model": "logistic"}, "y: "),
             ({}, {"target": "y", "groups": "a"}, "on a cluster"),
             ({}, {"target": "y", "method": "beta-cores"}, "on a cluster"),
             ({}, {"target": "y", "sample_weight": np.ones(200)}, "on a cluster"),

@@ -82,6 +82,8 @@ class ParquetReader(Reader):
             _check_numeric(name, self.schema.field(name).type)
         if target is not None:
             self.response = "numbers" if is_number(self.schema.field(target).type) else "words"
+        if filter is not None:
+            _check_filter(filter, self.schema)
         self._filter = filter
         self._filtered_by = [] if filter is None else _named_in(filter, self.schema.names)
         self._pieces = self._found_pieces()
@@ -217,6 +219,9 @@ def _common_schema(files: list[str]) -> pa.Schema:
             reason = str(error).splitlines()[0].rstrip(".")
             raise ValueError(f"data: {path} is no whole Parquet file ({reason}); write or fetch it again.") from error
         if first is None:
+            twice = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
+            if twice:
+                raise ValueError(f"data: {path} has columns of the same name twice ({_listed(twice)}); rename them.")
             first = schema
         if schema.names != first.names:
             odd = sorted({*schema.names} ^ {*first.names}) or ["the order"]
@@ -250,6 +255,19 @@ def _check_numeric(name: str, kind: pa.DataType) -> None:
             f"data: column {name!r} is not numeric (it holds {kind}); leave it out with columns=[...], or encode it as "
             "numbers before."
         )
+
+
+def _check_filter(filter: Any, schema: pa.Schema) -> None:
+    if not isinstance(filter, ds.Expression):
+        raise TypeError(
+            f"filter: expected an expression such as pyarrow.dataset.field('year') > 2020, got {filter!r}."
+        )
+    try:
+        schema.empty_table().filter(filter)
+    except (pa.ArrowException, TypeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        said = f"filter: {filter} does not fit the files ({reason}); they have {_listed(schema.names)}."
+        raise ValueError(said) from error
 
 
 def _named_in(filter: Any, names: Sequence[str]) -> list[str]:
