@@ -259,9 +259,7 @@ def _check_numeric(name: str, kind: pa.DataType) -> None:
 
 def _check_filter(filter: Any, schema: pa.Schema) -> None:
     if not isinstance(filter, ds.Expression):
-        raise TypeError(
-            f"filter: expected an expression such as pyarrow.dataset.field('year') > 2020, got {filter!r}."
-        )
+        raise TypeError(f"filter: expected an expression such as pyarrow.dataset.field('year') > 2020, got {filter!r}.")
     try:
         schema.empty_table().filter(filter)
     except (pa.ArrowException, TypeError) as error:
