@@ -136,7 +136,7 @@ def test_notes_of_another_pass_are_an_error(rows, folder):
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"rows"'])
 def test_broken_description_is_an_error(rows, folder, text):
     (folder / "journal.json").write_text(text)
-    with pytest.raises(ValueError, match="checkpoint: .*(cannot be read|another run).*delete"):
+    with pytest.raises(ValueError, match=r"checkpoint: .*(cannot be read|another run).*delete"):
         bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
 
 

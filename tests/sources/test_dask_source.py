@@ -122,7 +122,7 @@ class TestCheckpoint:
         bc.summarize(cut(FRAME, [70_000]), **given)
         other = FRAME.copy()
         other.loc[100_000, "a"] += 1
-        with pytest.raises(ValueError, match="checkpoint: .* is of another run, which differs in data"):
+        with pytest.raises(ValueError, match=r"checkpoint: .* is of another run, which differs in data"):
             bc.summarize(cut(other, [70_000]), **given)
 
 
@@ -192,7 +192,7 @@ class TestNobodyThere:
     def test_client_that_was_closed(self, client):
         other = distributed.Client(client.cluster, set_as_default=False)
         other.close()
-        with pytest.raises(ConnectionError, match="client: the cluster cannot be reached .*closed"):
+        with pytest.raises(ConnectionError, match=r"client: the cluster cannot be reached .*closed"):
             bc.summarize(cut(FRAME, []), target="y", client=other)
 
     def test_no_workers_and_workers_without_the_package(self):
