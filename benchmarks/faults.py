@@ -17,9 +17,9 @@ import sys
 import tempfile
 import threading
 import time
+from importlib.metadata import version
 from pathlib import Path
 
-import jax
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -170,23 +170,25 @@ def kill_workers(rows, kills, rng):
     }
 
 
-def page(found):
+def page(table):
     """Return the table as a person reads it."""
     lines = [
         "# What was killed, and what was lost",
         "",
-        f"{found['rows']:,} rows of {COLUMNS} columns in 8 Parquet files; coresets compared bit for bit (rows, "
-        "weights, scores of all rows) with that of the same run undisturbed.",
+        f"Rows of {COLUMNS} columns in 8 Parquet files; coresets compared bit for bit (rows, weights, scores of all "
+        "rows) with that of the same run undisturbed.",
         "",
-        "| killed | times | during | coresets compared | lost |",
-        "|---|---|---|---|---|",
+        "| killed | times | during | rows | coresets compared | lost |",
+        "|---|---|---|---|---|---|",
     ]
-    for one in found["table"]:
+    for one in table.values():
         during = ", ".join(f"{stage} {count}" for stage, count in one["during"].items())
         lost = f"{one['coresets that differ']} differ" if one["coresets that differ"] else "nothing"
-        lines.append(f"| {one['killed']} | {one['kills']} | {during} | {one['coresets compared']} | {lost} |")
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    lines += ["", f"`{found['command']}`, {versions}."]
+        cells = (one["killed"], one["kills"], during, f"{one['rows']:,}", one["coresets compared"], lost)
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    for part, one in table.items():
+        versions = ", ".join(f"{name} {version}" for name, version in one["versions"].items())
+        lines += ["", f"{part.capitalize()}: `{one['command']}`, {versions}."]
     return "\n".join(lines) + "\n"
 
 
@@ -194,30 +196,33 @@ def main():
     """Kill, compare, write down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=400_000)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--worker-kills", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=20, help="of processes; 0 leaves that part of the table")
+    parser.add_argument("--worker-kills", type=int, default=10, help="of workers; likewise")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
-    with tempfile.TemporaryDirectory() as place:
-        rows = written(Path(place) / "rows", asked.rows, asked.seed)
-        processes = kill_processes(rows, Path(place), asked.kills, rng)
-        print(json.dumps(processes))
-        workers = kill_workers(rows, asked.worker_kills, rng)
-        print(json.dumps(workers))
-    import distributed
-
-    found = {
+    place = asked.out / "faults.json"
+    table = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+    about = {
         "command": "python " + " ".join(sys.argv),
         "seed": asked.seed,
-        "versions": {"betacores": bc.__version__, "jax": jax.__version__, "distributed": distributed.__version__},
         "rows": asked.rows,
-        "table": [processes, workers],
+        "versions": {"betacores": bc.__version__, **{name: version(name) for name in ("jax", "numpy", "distributed")}},
     }
     asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "faults.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    (asked.out / "faults.md").write_text(page(found), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as root:
+        rows = written(Path(root) / "rows", asked.rows, asked.seed)
+        parts = {
+            "processes": (asked.kills, lambda: kill_processes(rows, Path(root), asked.kills, rng)),
+            "workers": (asked.worker_kills, lambda: kill_workers(rows, asked.worker_kills, rng)),
+        }
+        for part, (kills, work) in parts.items():
+            if kills:
+                table[part] = {**work(), **about}
+                print(json.dumps(table[part]), flush=True)
+                place.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+                (asked.out / "faults.md").write_text(page(table), encoding="utf-8")
 
 
 if __name__ == "__main__":
