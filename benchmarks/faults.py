@@ -102,7 +102,7 @@ def kill_processes(rows, root, kills, rng):
         folder = root / f"checkpoint-{number}"
         while len(stages) < kills:
             run = Process(rows, folder, root / "result.npz")
-            time.sleep(rng.uniform(0, span))
+            time.sleep(rng.uniform(0, 0.7 * span))
             if run.process.poll() is not None:
                 run.reader.join()
                 break
