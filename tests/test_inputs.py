@@ -98,12 +98,18 @@ class TestData:
     def test_table_of_the_wrong_shape(self, data, parts):
         refused(ValueError, *parts, data=data)
 
-    @pytest.mark.parametrize("data", ["data.csv", b"data.csv", None])
-    def test_path_is_not_a_table(self, data):
+    @pytest.mark.parametrize("data", [b"data.csv", None])
+    def test_what_is_no_table(self, data):
         refused(TypeError, "table of numbers", repr(data), data=data)
 
-    def test_path_object_is_not_a_table(self):
-        refused((TypeError, ValueError), "data", data=Path("data.csv"))
+    @pytest.mark.parametrize("data", ["data.csv", Path("data.CSV"), "rows.feather"])
+    def test_files_that_are_not_read_here(self, data):
+        refused(ValueError, "data: ", str(data), "pass the table", "Parquet", data=data)
+
+    @pytest.mark.parametrize("data", ["nowhere.parquet", Path("nowhere"), "nowhere/*.parquet", ["nowhere.parquet"]])
+    def test_path_that_leads_nowhere(self, data):
+        with pytest.raises(FileNotFoundError, match="data: there is no file nowhere"):
+            bc.summarize(data, target="y")
 
     def test_column_that_is_not_numeric_is_named(self):
         remedy = ["not numeric", "encode", "one-hot"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from betacores.cores import cores
+from betacores.sources.cluster import in_order
 from betacores.sources.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ WORKER_ROWS = 1 << 20
 
 
 class Computing(NamedTuple):
-    """A cluster, and whether it goes away with the run."""
+    """A cluster, and whether numbers are not to be left there: it goes away with the run, or is not the current one."""
 
     client: Client
     passing: bool
@@ -45,11 +46,11 @@ def computing_on(client: Any) -> Iterator[Computing]:
         raise ImportError(
             "data: a Dask collection needs dask and distributed: pip install 'betacores[dask]'."
         ) from None
-    if client is None:
-        try:
-            client = distributed.default_client()
-        except ValueError:
-            client = None
+    try:
+        current = distributed.default_client()
+    except ValueError:
+        current = None
+    client = current if client is None else client
     if isinstance(client, str):
         try:
             found = distributed.Client(client, timeout=ANSWER, set_as_default=False)
@@ -61,7 +62,8 @@ def computing_on(client: Any) -> Iterator[Computing]:
         with found:
             yield Computing(found, True)
     elif client is not None:
-        yield Computing(client, False)
+        # Collections on another one than the current are nothing that Dask would compute by itself.
+        yield Computing(client, client is not current)
     else:
         with (
             distributed.LocalCluster(n_workers=len(cores()), threads_per_worker=1, dashboard_address=None) as cluster,
@@ -80,5 +82,7 @@ def _in_file(numbers: Any, client: Client) -> Any:
     if numbers is None or isinstance(numbers, np.ndarray):
         return numbers
     count = len(numbers)
-    parts = (client.compute(numbers[k : k + WORKER_ROWS]).result() for k in range(0, count, WORKER_ROWS))
+    ranges = range(0, count, WORKER_ROWS)
+    # One at a time: they need not all be in memory.
+    parts = (next(in_order(client, [client.compute(numbers[k : k + WORKER_ROWS])])) for k in ranges)
     return Numbers(None, count, WORKER_ROWS).filled(lambda first: parts).mapped()

@@ -45,8 +45,8 @@ def examined_on_device(x: Any, y: Any, model: str | Model) -> Problem:
 def _values(y: Any, response: str) -> np.ndarray | None:
     """Return the response's different values, in order; None if there are many."""
     values = jnp.asarray(y)
-    low, high, two, whole = (np.asarray(part) for part in _told(values))
-    if not (np.isfinite(low) and np.isfinite(high)):
+    low, high, two, whole, finite = (np.asarray(part) for part in _told(values))
+    if not finite:
         row = int(jnp.argmax(~jnp.isfinite(values)))
         raise ValueError(f"y: row {row} is {values[row]}; drop or replace it.")
     if (response == "count" and (low < 0 or not whole)) or (response == "positive" and low <= 0):
@@ -63,10 +63,10 @@ def _values(y: Any, response: str) -> np.ndarray | None:
 
 
 @jax.jit
-def _told(y: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the smallest and the largest response, whether there are no others, and whether all are whole numbers."""
+def _told(y: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Return the extremes of the response, and whether there are no others, all are whole numbers, all are finite."""
     low, high = y.min(), y.max()
-    return low, high, ((y == low) | (y == high)).all(), (y == jnp.floor(y)).all()
+    return low, high, ((y == low) | (y == high)).all(), (y == jnp.floor(y)).all(), jnp.isfinite(y).all()
 
 
 def _encoded(y: Any, labels: np.ndarray | None) -> Any:

@@ -25,7 +25,7 @@ def is_dask(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(data, "dask")
 
 
-def opened(data: Any, y: Any, target: str | None, columns: Any, filter: Any) -> Reader:
+def opened(data: Any, y: Any, target: str | None, columns: Any, filter: Any, groups: Any = None) -> Reader:
     """Return who reads a table on disk.
 
     Parameters
@@ -36,6 +36,8 @@ def opened(data: Any, y: Any, target: str | None, columns: Any, filter: Any) -> 
         The response, if it is no column of the table.
     target, columns, filter
         For Parquet: the column of the response, the covariates, and which rows are meant.
+    groups
+        For Parquet, and tables that are read into memory: the column of the groups, or several.
     """
     if isinstance(data, np.memmap) or (not isinstance(data, (list, tuple)) and _ending(data) == ".npy"):
         for name, value in (("target", target), ("columns", columns), ("filter", filter)):
@@ -44,16 +46,22 @@ def opened(data: Any, y: Any, target: str | None, columns: Any, filter: Any) -> 
         from betacores.sources.npy import NpyReader
 
         return NpyReader(data, y)
-    if y is not None:
-        raise ValueError("y: for files name the column of the response, target='...'.")
     if not isinstance(data, (list, tuple)) and _ending(data) in (".csv", ".tsv", ".gz", ".feather", ".arrow", ".ipc"):
         raise ValueError(
             f"data: {os.fspath(data)} is read by the command line, betacores summarize; here pass the table, or a "
             "Parquet file."
         )
+    if y is not None:
+        raise ValueError("y: for files name the column of the response, target='...'.")
     from betacores.sources.parquet import ParquetReader
 
-    return ParquetReader(data, columns=columns, target=target, filter=filter)
+    return ParquetReader(data, columns=columns, target=target, filter=filter, also=_named(groups))
+
+
+def _named(groups: Any) -> list[str]:
+    """Return the columns that name groups, if it is columns that do."""
+    several = [groups] if isinstance(groups, str) else groups if isinstance(groups, (list, tuple)) else []
+    return [name for name in several if isinstance(name, str)]
 
 
 def _ending(data: Any) -> str:

@@ -71,7 +71,7 @@ def read(
             if value is not None:
                 raise ValueError(f"{name}: it is for files; choose the columns and rows of a table before.")
         return _in_memory(table, model)
-    reader = opened(table.data, table.y, table.target, _with_groups(table), table.filter)
+    reader = opened(table.data, table.y, table.target, table.columns, table.filter, table.groups)
     if streamed and table.weights is not None:
         raise ValueError("sample_weight: weights of rows are for tables in memory; read the file, or leave them out.")
     if not streamed or reader.row_count <= BLOCK_ROWS:
@@ -98,14 +98,6 @@ def _on_cluster(table: Table, model: str | Model, key: jax.Array, watch: Watch, 
     problem = examined_on_cluster(found, model, key)
     watch.ends()
     return problem
-
-
-def _with_groups(table: Table) -> Any:
-    """Return the columns to read: those asked for, and those that name groups."""
-    if table.columns is None or table.groups is None:
-        return table.columns
-    named = [table.groups] if isinstance(table.groups, str) else list(table.groups)
-    return [*table.columns, *(name for name in named if isinstance(name, str) and name not in table.columns)]
 
 
 def _held(table: Table, reader: Reader) -> Table:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Seconds without any worker, and without any task finished, after which a run is given up.
 NO_WORKERS, NO_PROGRESS = 60.0, 1800.0
+LOST = "client: the connection to the cluster is lost; start it again."
 
 
 class Chunk(NamedTuple):
@@ -120,6 +122,7 @@ class ClusterSource(Source):
         """Yield what the work on each chunk gave, in order; workers do them side by side."""
         ends = [*self.firsts[1:], self.block_count]
         rest = [k for k, end in enumerate(ends) if end > first]
+        check_connected(self.client)
         # A task of its own, so that it is sent once to each worker, and made again if it is lost.
         sent = self.client.submit(_as_sent, [Named.of(a) if callable(a) else a for a in arguments], pure=False)
         tasks = [
@@ -174,6 +177,7 @@ class ClusterSource(Source):
         """Return futures of numbers, one a row, that stay on the workers."""
         del parts_from
         function, *rest = arguments
+        check_connected(self.client)
         tasks = [self.client.submit(_numbers_of, chunk, Named.of(function), rest, pure=False) for chunk in self.chunks]
         done = [number for number in in_order(self.client, [self.client.submit(len, task) for task in tasks])]
         if sum(done) != self.row_count:
@@ -196,12 +200,13 @@ def in_order(client: Any, tasks: list[Any]) -> Iterator[Any]:
             try:
                 result = task.result(timeout=1.0)
                 break
+            except CancelledError:
+                raise ConnectionError(LOST) from None
             except (Waited, TimeoutError):
                 now = time.monotonic()
                 count = sum(other.status == "finished" for other in tasks)
                 moved, finished = (now, count) if count > finished else (moved, finished)
-                if client.status != "running":
-                    raise ConnectionError("client: the connection to the cluster is lost; start it again.") from None
+                check_connected(client)
                 seen = now if client.scheduler_info(n_workers=-1)["workers"] else seen
                 if now - seen > NO_WORKERS:
                     raise TimeoutError(
@@ -212,6 +217,12 @@ def in_order(client: Any, tasks: list[Any]) -> Iterator[Any]:
                         f"client: no task was finished for {NO_PROGRESS:.0f} seconds; look at the cluster's dashboard."
                     ) from None
         yield result
+
+
+def check_connected(client: Any) -> None:
+    """Complain if the cluster is no longer there."""
+    if client.status != "running":
+        raise ConnectionError(LOST) from None
 
 
 def nothing(rows: Rows, weights: Any, trust: Any, start: Any, length: Any) -> tuple[tuple, np.ndarray]:

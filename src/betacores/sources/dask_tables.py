@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +30,8 @@ class Found(NamedTuple):
     """What a partition is like.
 
     ``bad`` is the first row and column that is no finite number, or None; ``values`` are the response's different
-    values, None if there are many; ``extremes`` are those of each column and, at the end, of a response of numbers.
+    values, None if there are many; ``low`` and ``high`` are the extremes of each column; ``sum`` tells the bytes from
+    others.
     """
 
     rows: int
@@ -41,6 +43,7 @@ class Found(NamedTuple):
     words: bool
     whole: bool
     beyond: int
+    sum: int
 
 
 class Part(NamedTuple):
@@ -115,7 +118,12 @@ class DaskTable:
                     )
             chunks.append(submit(_chunk, pieces, encode, begin, pure=False))
             firsts.append(begin // BLOCK_ROWS)
-        about = {"rows": self.row_count, "columns": self.columns, "partitions": self.offsets.tolist()}
+        about = {
+            "rows": self.row_count,
+            "columns": self.columns,
+            "partitions": self.offsets.tolist(),
+            "sums": [found.sum for found in self.found],
+        }
         for _ in in_order(self.client, [submit(_rows_of, chunk, pure=False) for chunk in chunks]):
             pass
         self._parts = []
@@ -151,7 +159,13 @@ def check_workers(client: Client) -> None:
         raise ConnectionError(
             f"client: the cluster has no worker, not within {ANSWER:.0f} seconds; start some."
         ) from None
-    answers = client.run(_version, on_error="return")
+    try:
+        # What `client.run` does, with a limit to the wait.
+        answers = client.sync(client._run, _version, on_error="return", callback_timeout=ANSWER)
+    except TimeoutError:
+        raise ConnectionError(
+            f"client: a worker does not answer, not within {ANSWER:.0f} seconds; look at the cluster's dashboard."
+        ) from None
     for worker, answer in answers.items():
         if answer != __version__:
             said = f"betacores {answer}" if isinstance(answer, str) else "no betacores"
@@ -214,7 +228,7 @@ def _look(part: Part) -> Found:
     low, high = (x.min(0), x.max(0)) if len(x) else (nobody + np.inf, nobody - np.inf)
     beyond = int((np.abs(x) > LARGEST_CELL).sum()) if len(x) else 0
     if y is None or not len(y):
-        return Found(len(x), bad, None, low, high, [], False, True, beyond)
+        return Found(len(x), bad, None, low, high, [], False, True, beyond, _sum(x, y))
     words = y.dtype.kind not in "fiub"
     if words:
         missing = np.array([value is None for value in y])
@@ -231,7 +245,15 @@ def _look(part: Part) -> Found:
         words,
         bool(words or np.all(y == np.floor(y))),
         beyond,
+        _sum(x, y),
     )
+
+
+def _sum(x: np.ndarray, y: np.ndarray | None) -> int:
+    total = zlib.crc32(np.ascontiguousarray(x).data)
+    if y is None:
+        return total
+    return zlib.crc32("\n".join(map(repr, y)).encode() if y.dtype.kind == "O" else np.ascontiguousarray(y).data, total)
 
 
 def _piece(part: Part, low: int, high: int) -> Part:

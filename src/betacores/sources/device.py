@@ -110,7 +110,7 @@ def _cut(rows: Rows, trust: Any, start: Array, count: Array, length: int) -> tup
 
 @jax.jit
 def extremes(x: Float[Array, "n columns"]) -> tuple[Float[Array, " columns"], Float[Array, " columns"]]:
-    """Return the smallest and the largest number of each column; NaN where one is."""
+    """Return the smallest and the largest number of each column; NaN where a cell is not finite."""
     rows, columns = x.shape
     # Many rows side by side make one wide row, which an accelerator reads better than many narrow ones.
     whole = rows - rows % WIDE
@@ -118,7 +118,10 @@ def extremes(x: Float[Array, "n columns"]) -> tuple[Float[Array, " columns"], Fl
     parts = [x[whole:]] if rows % WIDE else []
     low = jnp.concatenate([wide.min(0).reshape(-1, columns) if whole else x, *parts]).min(0)
     high = jnp.concatenate([wide.max(0).reshape(-1, columns) if whole else x, *parts]).max(0)
-    return low, high
+    # The smallest of numbers and NaN is either, as compilers please.
+    finite = [jnp.isfinite(wide).all(0).reshape(-1, columns) if whole else jnp.isfinite(x), *map(jnp.isfinite, parts)]
+    there = jnp.concatenate(finite).all(0)
+    return jnp.where(there, low, jnp.nan), jnp.where(there, high, jnp.nan)
 
 
 @jax.jit

@@ -7,7 +7,8 @@ was under way goes on after the last block noted. A journal is a folder:
 =====================  ===================================================================================
 ``journal.json``       what run it is of: rows, settings, versions
 ``pass-0003.state``    what the blocks of one pass gave so far, their number, and what the pass was asked
-``pass-0004.f32``      numbers of rows, one after the other, of a pass that gives one for every row
+``pass-0004.f32``      numbers of rows, one after the other, of a pass that gives one for every row; with
+                       ``.f32.sums``, the sums of their blocks' bytes, and ``.json``, what the pass was asked
 =====================  ===================================================================================
 
 Files are written under another name and put in place, so that there is never half of one; a file that is broken all the
@@ -135,7 +136,10 @@ class Journal:
             self._check(found, head)
         else:
             self._write(head, lambda file: file.write(json.dumps({"asked": self._asked}).encode()))
-        return Numbers(place, rows, block_rows)
+        try:
+            return Numbers(place, rows, block_rows)
+        except (OSError, ValueError):
+            raise self._broken(place) from None
 
     def _place(self, ending: str) -> Path:
         return self.folder / f"pass-{self._passes:04d}.{ending}"

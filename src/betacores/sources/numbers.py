@@ -1,11 +1,16 @@
-"""Numbers, one for every row of a table that memory does not hold: a file of single precision, in the order of rows."""
+"""Numbers, one for every row of a table that memory does not hold: a file of single precision, in the order of rows.
+
+A file that stays has another beside it, with the sum of the bytes of every block, written after the block: what was
+being written when a process was killed has none and is written again, and what has one must still agree with it.
+"""
 
 from __future__ import annotations
 
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +18,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 BYTES = 4
+SUMS = ".sums"
 
 
 def at_rows(numbers: Any, ids: np.ndarray) -> Float[np.ndarray, " n"]:
     """Return the numbers of some rows, of an array or of a file of them."""
     return numbers.at(ids) if isinstance(numbers, Numbers) else np.asarray(numbers[ids])
+
+
+def _file_at(place: Path | None) -> Any:
+    if place is None:
+        return tempfile.TemporaryFile(prefix="betacores-")
+    return place.open("r+b" if place.exists() else "w+b")
 
 
 class Numbers:
@@ -27,41 +39,66 @@ class Numbers:
     ----------
     place
         Where the file is, and stays; None for one that goes when nobody holds it any longer. A file that is there
-        already is gone on with after its last whole block.
+        already is gone on with after its last whole block; ValueError if it is damaged.
     rows, block_rows
         Number of all rows, and of those of a block.
     """
 
     def __init__(self, place: Path | None, rows: int, block_rows: int):
         self.rows, self.block_rows = rows, block_rows
-        self._file: BinaryIO | Any
-        if place is None:
-            self._file = tempfile.TemporaryFile(prefix="betacores-")
-        else:
-            self._file = place.open("r+b" if place.exists() else "w+b")
+        self._file: Any = _file_at(place)
+        self._sums: Any = _file_at(None if place is None else place.with_name(place.name + SUMS))
+        self.done = self._checked()
 
-    @property
-    def done(self) -> int:
-        """Number of blocks that are there."""
-        self._file.seek(0, 2)
-        held = self._file.tell() // BYTES
-        return -(-self.rows // self.block_rows) if held >= self.rows else held // self.block_rows
+    def __del__(self) -> None:
+        """Close the files; maps of them stay."""
+        for name in ("_file", "_sums"):
+            if hasattr(self, name):
+                getattr(self, name).close()
+
+    def _checked(self) -> int:
+        """Return the number of blocks that are there, after adding up their bytes."""
+        sums = np.frombuffer(self._read(self._sums, 0, None), "<u4")
+        for number, found in enumerate(sums.tolist()):
+            start = number * self.block_rows
+            if start >= self.rows or zlib.crc32(self._bytes(start, min(start + self.block_rows, self.rows))) != found:
+                raise ValueError("the sum of a block's bytes is another")
+        return len(sums)
+
+    @staticmethod
+    def _read(file: Any, at: int, count: int | None) -> bytes:
+        file.seek(at)
+        found = file.read() if count is None else file.read(count)
+        return found[: len(found) - len(found) % BYTES]
+
+    def _bytes(self, start: int, stop: int) -> bytes:
+        return self._read(self._file, start * BYTES, (stop - start) * BYTES)
 
     def filled(self, parts_from: Callable[[int], Iterable[np.ndarray]]) -> Numbers:
         """Return the same after writing what is missing, block by block."""
         first = self.done
+        self._sums.truncate(first * BYTES)
+        self._sums.seek(first * BYTES)
         if first * self.block_rows < self.rows:
             self._file.truncate(first * self.block_rows * BYTES)
             self._file.seek(first * self.block_rows * BYTES)
             for part in parts_from(first):
-                self._file.write(np.ascontiguousarray(part, np.float32).tobytes())
-            self._file.flush()
+                self._write(np.ascontiguousarray(part, np.float32))
         return self
+
+    def _write(self, part: Float[np.ndarray, " n"]) -> None:
+        # A cluster, or a device, may give several blocks at once.
+        for start in range(0, len(part), self.block_rows):
+            block = part[start : start + self.block_rows].tobytes()
+            self._file.write(block)
+            self._file.flush()
+            self._sums.write(np.array(zlib.crc32(block), "<u4").tobytes())
+            self._sums.flush()
+            self.done += 1
 
     def between(self, start: int, stop: int) -> Float[np.ndarray, " n"]:
         """Return the numbers of consecutive rows."""
-        self._file.seek(start * BYTES)
-        return np.frombuffer(self._file.read((stop - start) * BYTES), np.float32)
+        return np.frombuffer(self._bytes(start, stop), np.float32)
 
     def at(self, ids: np.ndarray) -> Float[np.ndarray, " n"]:
         """Return the numbers of some rows."""

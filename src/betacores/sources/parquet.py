@@ -47,6 +47,8 @@ class ParquetReader(Reader):
         The response; None if there is none.
     filter
         Which rows are meant, an expression of `pyarrow.dataset`; by default all.
+    also
+        Columns of any type that are no covariates, and come along in a table in memory; names of none are let go.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ParquetReader(Reader):
         columns: Sequence[str] | None = None,
         target: str | None = None,
         filter: Any = None,
+        also: Sequence[str] = (),
     ):
         self.files, root = found_files(paths)
         self._stamps = {path: _stamp(path) for path in self.files}
@@ -65,21 +68,25 @@ class ParquetReader(Reader):
         )
         partitions = [name for name in self._dataset.schema.names if name not in self.schema.names]
         self.schema = self._dataset.schema
-        named = [*(columns or ()), *([] if target is None else [target])]
-        for name in named:
-            if name not in self.schema.names:
-                what = "target" if name == target else "columns"
+        for what, names in {"columns": columns or (), "target": () if target is None else [target]}.items():
+            for name in (name for name in names if name not in self.schema.names):
                 raise ValueError(f"{what}: the files have no column {name!r}; they have {_listed(self.schema.names)}.")
         self.target = target
         self.columns = [
-            name for name in columns or self.schema.names if name != target and (columns or name not in partitions)
+            name
+            for name in columns or self.schema.names
+            if name not in (target, *also) and (columns or name not in partitions)
         ]
+        self._also = [name for name in also if name != target and name in self.schema.names]
         for name in self.columns:
             _check_numeric(name, self.schema.field(name).type)
         self.single = all(_is_single(self.schema.field(name).type) for name in self.columns)
         if target is not None:
             self.response = "numbers" if is_number(self.schema.field(target).type) else "words"
+        if filter is not None:
+            _check_filter(filter, self.schema)
         self._filter = filter
+        self._filtered_by = [] if filter is None else _named_in(filter, self.schema.names)
         self._pieces = self._found_pieces()
         self.row_count = sum(piece.rows for piece in self._pieces)
 
@@ -91,7 +98,7 @@ class ParquetReader(Reader):
             else:
                 parts = fragment.split_by_row_group(filter=self._filter, schema=self._dataset.schema)
                 groups = [part.row_groups[0].id for part in parts]
-                rows = fragment.count_rows(filter=self._filter)
+                rows = fragment.scanner(schema=self._dataset.schema, filter=self._filter).count_rows()
             values = ds.get_partition_keys(fragment.partition_expression)
             if rows:
                 pieces.append(Piece(fragment.path, groups, values, start, rows))
@@ -145,8 +152,7 @@ class ParquetReader(Reader):
         return Raw(np.column_stack(columns).astype(np.float64, copy=False), None if y is None else as_numpy(y), -1)
 
     def _batches(self, piece: Piece, names: list[str]) -> Iterator[pa.RecordBatch]:
-        also = [] if self._filter is None else list(self.schema.names)
-        stored = [name for name in dict.fromkeys([*names, *also]) if name not in piece.values]
+        stored = [name for name in dict.fromkeys([*names, *self._filtered_by]) if name not in piece.values]
         seen = 0
         try:
             with pq.ParquetFile(piece.path, pre_buffer=False, buffer_size=1 << 20) as file:
@@ -193,7 +199,7 @@ class ParquetReader(Reader):
 
     def table(self) -> pa.Table:
         """Return everything that was asked for, in memory."""
-        names = [*self.columns, *([] if self.target is None else [self.target])]
+        names = [*self.columns, *([] if self.target is None else [self.target]), *self._also]
         return self._dataset.to_table(columns=names, filter=self._filter)
 
 
@@ -238,6 +244,9 @@ def _common_schema(files: list[str]) -> pa.Schema:
             reason = str(error).splitlines()[0].rstrip(".")
             raise ValueError(f"data: {path} is no whole Parquet file ({reason}); write or fetch it again.") from error
         if first is None:
+            twice = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
+            if twice:
+                raise ValueError(f"data: {path} has columns of the same name twice ({_listed(twice)}); rename them.")
             first = schema
         if schema.names != first.names:
             odd = sorted({*schema.names} ^ {*first.names}) or ["the order"]
@@ -281,6 +290,23 @@ def _check_numeric(name: str, kind: pa.DataType) -> None:
             f"data: column {name!r} is not numeric (it holds {kind}); leave it out with columns=[...], or encode it as "
             "numbers before."
         )
+
+
+def _check_filter(filter: Any, schema: pa.Schema) -> None:
+    if not isinstance(filter, ds.Expression):
+        raise TypeError(f"filter: expected an expression such as pyarrow.dataset.field('year') > 2020, got {filter!r}.")
+    try:
+        schema.empty_table().filter(filter)
+    except (pa.ArrowException, TypeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        said = f"filter: {filter} does not fit the files ({reason}); they have {_listed(schema.names)}."
+        raise ValueError(said) from error
+
+
+def _named_in(filter: Any, names: Sequence[str]) -> list[str]:
+    """Return the columns that a filter looks at, and perhaps some more: those whose names it writes out."""
+    written = str(filter)
+    return [name for name in names if not name.replace("_", "").isalnum() or name in written]
 
 
 def _numbers(column: pa.Array) -> np.ndarray:
