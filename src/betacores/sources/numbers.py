@@ -40,6 +40,11 @@ class Numbers:
         else:
             self._file = place.open("r+b" if place.exists() else "w+b")
 
+    def __del__(self) -> None:
+        """Close the file; maps of it stay what they are."""
+        if hasattr(self, "_file"):
+            self._file.close()
+
     @property
     def done(self) -> int:
         """Number of blocks that are there."""
