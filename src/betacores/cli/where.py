@@ -80,9 +80,13 @@ class _Where:
     def _value(self, node: ast.AST, name: str, kind: pa.DataType) -> pa.Scalar:
         minus = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
         held = node.operand if isinstance(node, ast.UnaryOp) and minus else node
-        if not isinstance(held, ast.Constant) or (minus and not isinstance(held.value, (int, float))):
+        if not isinstance(held, ast.Constant):
             raise self._odd(node)
-        value = -held.value if minus else held.value
+        value: Any = held.value
+        if minus:
+            if not isinstance(value, (int, float)):
+                raise self._odd(node)
+            value = -value
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if number and isinstance(value, (int, float)) and not isinstance(value, bool):
             return pa.scalar(value)
