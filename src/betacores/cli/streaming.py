@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 # What the journal writes, and nothing else, goes when it has served.
-NOTED = ("journal.json", ".journal.json.*", "pass-*.state", "pass-*.f32", "pass-*.json", ".pass-*")
+NOTED = ("journal.json", ".journal.json.*", "pass-*.state", "pass-*.f32", "pass-*.sums", "pass-*.json", ".pass-*")
 
 
 class Streamed(NamedTuple):
