@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 # Of a table held in memory there are several copies: Arrow's, in double and in single precision, scaled, and what is
-# computed from them. Measured on tables of a million rows, and rounded up.
+# computed from them. Measured on 3 million rows of 11 columns, report included: 52 bytes; rounded up.
 BYTES_A_CELL = 64
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 USED = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
