@@ -12,7 +12,7 @@ author = "The betacores authors"
 release = version = __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "command_line_page"]
 source_suffix = {".md": "myst-nb"}
-exclude_patterns = ["_build", "_extensions"]
+exclude_patterns = ["_build", "_extensions", "jupyter_execute"]
 html_theme = "furo"
 html_title = f"betacores {release}"
 

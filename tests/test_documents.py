@@ -1,5 +1,6 @@
 """What the documents show is run: README snippets, and the examples of CONTRIBUTING."""
 
+import json
 import re
 from pathlib import Path
 
@@ -109,3 +110,29 @@ def test_the_page_on_sources_does_what_it_says():
     assert note in text
     assert np.abs(names["kept"].coef_[0] - clean).max() < 0.25
     assert np.abs(names["everything"].coef_[0] - clean).max() > 1
+
+
+def test_the_calculation_on_paper_starts_from_what_was_measured():
+    text = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    found = json.loads((ROOT / "docs" / "results" / "scale" / "per-row.json").read_text(encoding="utf-8"))
+    states = iter(found["state_bytes"])
+    for stage, passes in found["passes"].items():
+        said = re.search(rf'"{stage}": \((\d+), ([\d.e-]+), ([\d_]+)\)', text)
+        assert int(said[1]) == passes
+        assert float(said[2]) == pytest.approx(found["core_seconds_per_row_and_pass"][stage], rel=0.01)
+        given = int(said[3])
+        assert given == 0 or {next(states) for _ in range(passes)} == {given}
+
+
+@pytest.mark.parametrize("rows", ["1e8", "1e9"])
+def test_the_page_on_gpus_says_what_was_measured(rows):
+    text = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    found = json.loads((ROOT / "docs" / "results" / "scale" / f"gpu-{rows}.json").read_text(encoding="utf-8"))
+    assert found["command"] in text
+    (line,) = (line for line in text.splitlines() if line.startswith({"1e8": "| 100 m", "1e9": "| 1 b"}[rows]))
+    said = [float(number) for number in re.findall(r"\d+\.\d+", line)]
+    given, default = found["fixed beta, no guard"], found["default"]
+    measured = [given["seconds"], default["seconds"], given["kl"][0], default["kl"][0]]
+    for number, truth in zip(said, measured, strict=True):
+        digits = 1 if truth > 2 else 2
+        assert number == round(truth, digits)

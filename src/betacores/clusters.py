@@ -66,7 +66,7 @@ def computing_on(client: Any) -> Iterator[Computing]:
         yield Computing(client, client is not current)
     else:
         with (
-            distributed.LocalCluster(n_workers=len(cores()), threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.LocalCluster(n_workers=len(cores()), threads_per_worker=1, dashboard_address=":0") as cluster,
             distributed.Client(cluster, timeout=ANSWER, set_as_default=False) as own,
         ):
             yield Computing(own, True)

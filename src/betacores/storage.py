@@ -30,6 +30,7 @@ from betacores.groups import Groups
 from betacores.info import Info
 from betacores.models import MODELS, GaussianPrior, Model
 from betacores.quality import KLEstimate
+from betacores.row_numbers import read_numbers, write_numbers
 
 FORMAT = 3
 
@@ -67,12 +68,14 @@ def save(
         path = _table(coreset.columns, coreset.path.indices, coreset.path_X, coreset.path_y, pa.array(list(iterations)))
         pq.write_table(kept, draft / "coreset.parquet")
         pq.write_table(path, draft / "path.parquet")
-        scores = {"score": coreset.scores}
-        if coreset.covariate_scores is not None:
-            scores["covariate_score"] = coreset.covariate_scores
-        if coreset.grouping is not None:
-            scores["group"] = coreset.grouping.codes
-        pq.write_table(pa.table(scores), draft / "scores.parquet")
+        write_numbers(
+            draft / "scores.parquet",
+            {
+                "score": coreset.scores,
+                "covariate_score": coreset.covariate_scores,
+                "group": None if coreset.grouping is None else coreset.grouping.codes,
+            },
+        )
         about = _summary(coreset) | ({} if run is None else {"run": _plain(dict(run))})
         text = json.dumps(about, indent=2, allow_nan=False)
         (draft / "summary.json").write_text(text + "\n", encoding="utf-8")
@@ -136,7 +139,7 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         labels = None if summary["labels"] is None else np.asarray(summary["labels"])
         model = model.bound(summary["columns"], labels).restored(summary["model"]["settings"])
     kept, rows = pq.read_table(folder / "coreset.parquet"), pq.read_table(folder / "path.parquet")
-    scores = pq.read_table(folder / "scores.parquet")
+    scores = read_numbers(folder / "scores.parquet")
     info = Info(**summary["info"])
     if info.kl_estimate is not None:
         info.kl_estimate = KLEstimate(*info.kl_estimate)
@@ -149,8 +152,8 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         weights=kept["weight"].to_numpy(),
         X=_matrix(kept, columns),
         y=_response(kept, summary),
-        scores=scores["score"].to_numpy(),
-        covariate_scores=scores["covariate_score"].to_numpy() if "covariate_score" in scores.column_names else None,
+        scores=scores["score"],
+        covariate_scores=scores.get("covariate_score"),
         contamination=summary["contamination"],
         contamination_interval=tuple(summary["contamination_interval"]),
         model=model,
@@ -162,13 +165,13 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         path=Path(rows["row"].to_numpy().astype(summary["dtypes"]["row"]), weights),
         path_X=_matrix(rows, columns),
         path_y=_response(rows, summary),
-        grouping=_groups_from(summary["groups"], scores) if "groups" in summary else None,
+        grouping=_groups_from(summary["groups"], scores["group"]) if "groups" in summary else None,
     )
 
 
-def _groups_from(labels: list[Any], scores: pa.Table) -> Groups:
+def _groups_from(labels: list[Any], codes: np.ndarray) -> Groups:
     # JSON has no tuples: what comes back as a list was one.
-    return Groups([tuple(label) if isinstance(label, list) else label for label in labels], scores["group"].to_numpy())
+    return Groups([tuple(label) if isinstance(label, list) else label for label in labels], codes)
 
 
 def is_coreset(folder: FilePath) -> bool:

@@ -71,7 +71,7 @@ def test_a_truncated_parquet_file(tmp_path, refused):
 def test_no_file_a_folder_and_no_columns(tmp_path, refused):
     assert "there is no such file" in refused("summarize", tmp_path / "none.csv")
     (tmp_path / "folder.csv").mkdir()
-    assert "this is a folder; name a file" in refused("summarize", tmp_path / "folder.csv")
+    assert "holds no Parquet file" in refused("summarize", tmp_path / "folder.csv")
     assert names(tmp_path) == {"folder.csv"}
 
 

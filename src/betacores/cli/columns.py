@@ -51,13 +51,13 @@ class Asked(NamedTuple):
 def asked_for(table: pa.Table, wanted: Wanted) -> Asked:
     """Return what was asked for, or say what is wrong with it."""
     names, notes = table.column_names, []
-    dropped = {name for pattern in wanted.drop for name in _matching("--drop", pattern, names)}
-    kept = {name for pattern in wanted.keep for name in _matching("--keep", pattern, names)} or set(names)
-    words = {name for pattern in wanted.words for name in _matching("--words", pattern, names)}
+    dropped = {name for pattern in wanted.drop for name in matching("--drop", pattern, names)}
+    kept = {name for pattern in wanted.keep for name in matching("--keep", pattern, names)} or set(names)
+    words = {name for pattern in wanted.words for name in matching("--words", pattern, names)}
     target = wanted.target
     for option, named in (("--target", [target] if target is not None else []), ("--groups", wanted.groups)):
         for name in named:
-            _check_there(option, name, names)
+            check_there(option, name, names)
     if target is not None and (target in wanted.groups or target in dropped):
         raise ValueError(f"--target: {target!r} cannot be a group or left out as well.")
     if target is not None and wanted.drop_missing_target:
@@ -227,16 +227,18 @@ def _labels(table: pa.Table, groups: Sequence[str]) -> list[Any] | None:
     return list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
 
 
-def _matching(option: str, pattern: str, names: Sequence[str]) -> list[str]:
+def matching(option: str, pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that a pattern means, or say that there are none."""
     if pattern in names:
         return [pattern]
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
-        _check_there(option, pattern, names)
+        check_there(option, pattern, names)
     return found
 
 
-def _check_there(option: str, name: str, names: Sequence[str]) -> None:
+def check_there(option: str, name: str, names: Sequence[str]) -> None:
+    """Complain if there is no column of this name."""
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1)

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 # Options that several commands have in common.
 File = Annotated[Path, typer.Argument(help="The table: CSV (.csv, .tsv, .csv.gz), Parquet or Feather.")]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="The table: a file, CSV (.csv, .tsv, .csv.gz), Parquet or Feather; or, read block by block, several "
+        "Parquet files, a folder or a pattern of them, or an .npy file.",
+    ),
+]
+Where = Annotated[str | None, typer.Option(help="Rows to take, for example \"year > 2020 and region == 'north'\".")]
 Target = Annotated[str | None, typer.Option(help="Column of the response; none for the mean of rows.")]
 Model = Annotated[
     str,
@@ -64,23 +73,31 @@ class Options:
     decimal: str = "."
     encoding: str = "utf-8"
     seed: int = 0
+    where: str | None = None
+    y: str | None = None
+    out_of_core: bool | None = None
 
-    def read(self, file: Path) -> Asked:
-        """Return what is asked for of a table."""
+    def read(self, *files: Path) -> Asked:
+        """Return what is asked for of a table, in memory."""
         from betacores.cli.columns import Wanted, asked_for
-        from betacores.cli.reading import Dialect, read_file
+        from betacores.cli.reading import Dialect, read_whole
 
-        table = read_file(file, Dialect(self.delimiter, self.decimal, self.encoding, self.na))
-        return asked_for(
-            table, Wanted(self.target, self.groups, self.drop, self.keep, self.words, self.drop_missing_target)
+        table, notes = read_whole(list(files), self, Dialect(self.delimiter, self.decimal, self.encoding, self.na))
+        target = self.target if self.y is None else "y"
+        asked = asked_for(
+            table, Wanted(target, self.groups, self.drop, self.keep, self.words, self.drop_missing_target)
         )
+        return asked._replace(notes=[*notes, *asked.notes])
 
-    def command(self, file: Path, name: str = "summarize") -> str:
+    def command(self, *files: Path, name: str = "summarize") -> str:
         """Return the command that asks for this."""
-        words = ["betacores", name, str(file)]
+        words = ["betacores", name, *map(str, files)]
         for field in fields(self):
             value, option = getattr(self, field.name), "--" + field.name.replace("_", "-")
             if value == field.default:
+                continue
+            if field.name == "out_of_core":
+                words.append("--out-of-core" if value else "--in-memory")
                 continue
             if isinstance(value, bool):
                 words.append(option if value else option.replace("--", "--no-", 1))

@@ -62,7 +62,7 @@ def explained(error: Exception) -> tuple[int, str]:
         return MISTAKE, text if ours else _of_the_system(error, text)
     if isinstance(error, MemoryError):
         return MISTAKE, "there is not enough memory; leave columns out with --drop, or take fewer rows."
-    if isinstance(error, (ValueError, TypeError, ImportError)) and ours:
+    if isinstance(error, (ValueError, TypeError, ImportError, RuntimeError)) and ours:
         return MISTAKE, text
     return BUG, f"a bug: {type(error).__name__}: {text} Please tell us in {ISSUES}, with what {TRACEBACK}=1 shows."
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from betacores.cli.options import Options
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET, FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
@@ -59,6 +64,57 @@ def read_file(path: Path, dialect: Dialect = PLAIN) -> pa.Table:
     if not table.num_rows:
         raise ValueError(f"{path}: it has no rows, only the names of {table.num_columns} columns.")
     return table
+
+
+def read_whole(files: list[Path], asked: Options, dialect: Dialect = PLAIN) -> tuple[pa.Table, list[str]]:
+    """Return the rows meant of a file, of several, of a folder or pattern, or of arrays; and what there is to note."""
+    from betacores.cli.files import is_array, is_one
+
+    if is_array(files):
+        return _meant(_of_arrays(files[0], asked), asked)
+    if is_one(files):
+        return _meant(read_file(files[0], dialect), asked)
+    return _of_many(files, asked)
+
+
+def _of_many(files: list[Path], asked: Options) -> tuple[pa.Table, list[str]]:
+    from betacores.cli.files import stored
+
+    found = stored(files)
+    try:
+        table = found.dataset.to_table()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"{files[0]}: the files cannot be read ({reason}); write or fetch them again.") from error
+    if not table.num_rows:
+        raise ValueError(f"{files[0]}: the files have no rows, only the names of {table.num_columns} columns.")
+    table, notes = _meant(table, asked)
+    # What folders are called is no covariate, unless somebody says so.
+    named = {*asked.groups, asked.target}
+    kept = {name for name in found.partitions if any(fnmatchcase(name, pattern) for pattern in asked.keep)}
+    return table.drop_columns([name for name in found.partitions if name not in named | kept]), notes
+
+
+def _meant(table: pa.Table, asked: Options) -> tuple[pa.Table, list[str]]:
+    """Return the rows that --where means."""
+    if asked.where is None:
+        return table, []
+    from betacores.cli.where import parsed
+
+    found = table.filter(parsed(asked.where, table.schema))
+    if not found.num_rows:
+        raise ValueError(f"--where: of the {table.num_rows:,} rows there is none with {asked.where}.")
+    return found, [f"{found.num_rows:,} of {table.num_rows:,} rows pass --where; rows are numbered among them"]
+
+
+def _of_arrays(file: Path, asked: Options) -> pa.Table:
+    from betacores.sources.npy import NpyReader
+
+    if asked.target is not None:
+        raise ValueError(f"--target: {file} has no names of columns; name the array of responses, --y FILE.npy.")
+    x, y = NpyReader(file, asked.y).table()
+    columns = {f"x{j}": pa.array(np.ascontiguousarray(x[:, j])) for j in range(x.shape[1])}
+    return pa.table(columns if y is None else columns | {"y": pa.array(y)})
 
 
 def stem(path: Path) -> str:

@@ -36,7 +36,7 @@ def report(
     out = check_place(out or folder / "report.html", force=force)
     if out.is_dir():
         raise IsADirectoryError(f"--out: {out} is a folder; name a file, such as {out / 'report.html'}.")
-    coreset = with_table(folder, Path(data or run["file"]), Options.from_record(run["options"]))
+    coreset = with_table(folder, _files(data or run["file"]), Options.from_record(run["options"]))
     write_whole(out, page_of(coreset, run["command"]).encode("utf-8"))
     if not quiet:
         typer.echo(str(out))
@@ -51,11 +51,19 @@ def page_of(coreset: Coreset, command: str) -> str:
     return coreset.report(command=command, suspicious=SUSPICIOUS).html
 
 
-def with_table(folder: Path, file: Path, asked: Options) -> Coreset:
+def _files(given: Any) -> list[Path]:
+    return [Path(one) for one in given] if isinstance(given, list) else [Path(given)]
+
+
+def with_table(folder: Path, files: list[Path], asked: Options) -> Coreset:
     """Return a saved coreset together with the table it was made of."""
-    if not file.exists():
-        raise FileNotFoundError(f"{file}: the table is not there any more; say where it is with --data.")
-    table = asked.read(file)
+    from betacores.cli.files import is_pattern
+
+    file = files[0]
+    gone = next((one for one in files if not one.exists() and not is_pattern(one)), None)
+    if gone is not None:
+        raise FileNotFoundError(f"{gone}: the table is not there any more; say where it is with --data.")
+    table = asked.read(*files)
 
     from betacores.cli.cache import keep_compiled
     from betacores.storage import load

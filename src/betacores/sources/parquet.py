@@ -62,7 +62,7 @@ class ParquetReader(Reader):
     ):
         self.files, root = found_files(paths)
         self._stamps = {path: _stamp(path) for path in self.files}
-        self.schema = _common_schema(self.files)
+        self.schema = common_schema(self.files)
         self._dataset = ds.dataset(
             self.files, format="parquet", partitioning=ds.partitioning(flavor="hive"), partition_base_dir=root
         )
@@ -232,7 +232,7 @@ def _stamp(path: str) -> list[int]:
     return [found.st_size, found.st_mtime_ns]
 
 
-def _common_schema(files: list[str]) -> pa.Schema:
+def common_schema(files: list[str]) -> pa.Schema:
     """Return the schema of all files, or say which one has another."""
     first: pa.Schema | None = None
     for path in files:
