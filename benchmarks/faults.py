@@ -203,7 +203,6 @@ def main():
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
     place = asked.out / "faults.json"
-    table = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
     about = {
         "command": "python " + " ".join(sys.argv),
         "seed": asked.seed,
@@ -219,7 +218,9 @@ def main():
         }
         for part, (kills, work) in parts.items():
             if kills:
-                table[part] = {**work(), **about}
+                found = {**work(), **about}
+                table = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+                table[part] = found
                 print(json.dumps(table[part]), flush=True)
                 place.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
                 (asked.out / "faults.md").write_text(page(table), encoding="utf-8")
