@@ -117,9 +117,9 @@ class OpenModel(Model):
         del rows
         return np.asarray(self.start, np.float32)
 
-    def first_guess(self, columns: int) -> np.ndarray:
+    def first_guess(self, columns: int) -> Float[Array, " p"]:
         """Begin where the model says, or at zero."""
-        return np.zeros(self.parameter_count(columns)) if self.start is None else np.asarray(self.start)
+        return jnp.zeros(self.parameter_count(columns)) if self.start is None else jnp.asarray(self.start)
 
     def seen(self, row: Rows) -> Rows:
         """Return a row as the person's functions see it: labels are numbers from 0, classes whole numbers."""
