@@ -1,4 +1,4 @@
-"""The gallery's pages on models of one's own do what they say."""
+"""The gallery's pages do what they say: those of the families, and those on models of one's own."""
 
 import re
 from pathlib import Path
@@ -74,3 +74,33 @@ def test_numpyro_hierarchical(tmp_path, monkeypatch):
     assert (page["found"] & page["wrong"]).sum() >= 0.9 * page["wrong"].sum()
     draws = page["draws"]
     assert abs(draws["slope"].mean() - robust["slope"].mean()) < robust["slope"].std()
+
+
+# How much of what is wrong each page finds at least: labels of digits and heavy tails are the hard ones.
+FAMILIES = {
+    "softmax": 0.6,
+    "poisson": 0.95,
+    "negative-binomial": 0.95,
+    "gamma": 0.95,
+    "student-t": 0.7,
+    "gaussian-noise": 0.95,
+    "gaussian-density": 0.9,
+    "gaussian-mixture": 0.95,
+    "exponential": 0.95,
+    "categorical": 0.9,
+}
+
+
+@pytest.mark.parametrize("page", FAMILIES)
+def test_a_family_finds_its_dirty_rows(page, tmp_path, monkeypatch, capsys):
+    run(page, tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    counts = re.findall(r"(\d+) of (\d+) .*?found, (\d+) ", printed)
+    assert counts
+    for found, wrong, others in (map(int, count) for count in counts):
+        assert found >= FAMILIES[page] * wrong
+        assert others <= 5
+    shares = re.findall(r"contamination about ([\d.]+)%, truly ([\d.]+)%", printed)
+    assert len(shares) == len(counts)
+    for estimate, truth in (map(float, share) for share in shares):
+        assert abs(estimate - truth) < (10 if page == "softmax" else 4)
