@@ -1,9 +1,16 @@
 """How the documentation is built: `make docs`, which runs every page and treats warnings as errors."""
 
+import os
 import sys
 from pathlib import Path
 
 from betacores import __version__
+
+# Most of the time of a small page is compilation: pages share what they have compiled, with each other and with the
+# next build, and the compiler is told to make less of an effort. Kernels inherit this; nothing outside the build does.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 

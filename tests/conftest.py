@@ -2,7 +2,8 @@
 
 Tests that run side by side get a core each: two programs with two threads each are slower than two with one. Three
 quarters of their time is compilation, so compiled programs are kept for the next run, and for each other, and the
-compiler is told to make less of an effort. `make test-slow`, `make demo` and `make docs` have programs as users do.
+compiler is told to make less of an effort; `docs/conf.py` does the same. `make test-slow` and `make demo` have programs
+as users do.
 """
 
 import os
