@@ -27,6 +27,7 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/incremental_vs_numpy.py
 	$(RUN) benchmarks/pursuit_vs_beta_cores.py --out docs/results/pursuit
 	$(RUN) benchmarks/pursuit_vs_sklearn.py --out docs/results/pursuit/speed-sklearn.json
+	$(RUN) benchmarks/families.py --out docs/results/families
 
 reproduce: $(VENV)/ready
 	$(RUN) -m betacores reproduce gaussian --out docs/results/gaussian

@@ -405,7 +405,21 @@ def page(result: dict[str, Any]) -> str:
             lines.append(
                 f"| {name} | {family.dirt} | {family.measured} | {100 * share:.0f} % | " + " | ".join(cells) + " |"
             )
+    if left := [name for name in FAMILIES if name not in done]:
+        lines += ["", f"Not measured yet; the same command goes on with them: {', '.join(left)}."]
     return "\n".join([*lines, "", *told(runs), ""])
+
+
+def where(at: tuple[str, float]) -> str:
+    """Name a family and a share of dirty rows."""
+    return f"{at[0]}, {100 * at[1]:.0f} %"
+
+
+def chosen(runs: list[dict[str, Any]], at: tuple[str, float]) -> str:
+    """Say which β was chosen from the data, and how many rows were taken for dirty."""
+    own = [run for run in runs if (run["family"], run["share"]) == at]
+    betas, shares = [run["beta"] for run in own], [run["contamination"] for run in own]
+    return f"β {min(betas):g} to {max(betas):g} was chosen, {np.median(shares):.1%} of the rows found not to fit"
 
 
 def told(runs: list[dict[str, Any]]) -> list[str]:
@@ -421,16 +435,22 @@ def told(runs: list[dict[str, Any]]) -> list[str]:
         f"Of {len(dirty)} families and shares of dirty rows the coreset's median error is smaller in "
         f"{len(dirty) - len(worse)}, by a factor of {np.median(list(ratios.values())):.1f} in the middle.",
         "",
-        *(f"- {name}, {100 * share:.0f} %: **not better**, {ratios[name, share]:.2f} times." for name, share in worse),
+        *(f"- {where(at)}: **not better**, {ratios[at]:.2f} times; {chosen(runs, at)}." for at in worse),
         *(
-            f"- {name}, {100 * share:.0f} %: little better, {ratios[name, share]:.2f} times."
-            for name, share in dirty
-            if 1 < ratios[name, share] < 1.5
+            f"- {where(at)}: little better, {ratios[at]:.2f} times; {chosen(runs, at)}."
+            for at in dirty
+            if 1 < ratios[at] < 1.5
         ),
         "",
         "What caution costs on clean rows: the coreset's error over that of the ordinary fit, family by family: "
         + ", ".join(f"{name} {found[name, 0.0][OURS][0] / found[name, 0.0][ORDINARY][0]:.2f}" for name in families)
         + ".",
+        "",
+        *(
+            f"- {name}, clean: **the ordinary fit is better**; {chosen(runs, (name, 0.0))}."
+            for name in families
+            if found[name, 0.0][OURS][0] > 1.25 * found[name, 0.0][ORDINARY][0]
+        ),
         "",
         "## Against robust estimators of other packages",
         "",
@@ -440,10 +460,7 @@ def told(runs: list[dict[str, Any]]) -> list[str]:
         if others and (best := min(others, key=others.__getitem__)):
             ours, ratio = found[at][OURS][0], others[best] / found[at][OURS][0]
             verdict = "better" if ratio > 1.1 else "about the same" if ratio > 0.9 else "**worse**"
-            lines.append(
-                f"- {at[0]}, {100 * at[1]:.0f} %: {verdict}; {ours:.3f} against {others[best]:.3f} of {NAMES[best]}, "
-                "the best."
-            )
+            lines.append(f"- {where(at)}: {verdict}; {ours:.3f} against {others[best]:.3f} of {NAMES[best]}, the best.")
     none = [name for name in families if set(found[name, 0.0]) == {ORDINARY, OURS}]
     return [*lines, "", f"No estimator of other packages is compared for: {', '.join(none)}."]
 
