@@ -29,6 +29,7 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/pursuit_vs_sklearn.py --out docs/results/pursuit/speed-sklearn.json
 	$(RUN) benchmarks/scale_rows.py --out docs/results/scale
 	$(RUN) benchmarks/scale_nuts.py --out docs/results/scale
+	$(RUN) benchmarks/families.py --out docs/results/families
 
 reproduce: $(VENV)/ready
 	$(RUN) -m betacores reproduce gaussian --out docs/results/gaussian

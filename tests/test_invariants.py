@@ -42,10 +42,22 @@ def response_of(model, x, rng):
     return {"none": None, "binary": np.where(eta > 0, "yes", "no"), "real": eta}[kind]
 
 
+def cells_of(model, rng):
+    """Draw rows of the kind the model describes; covariates, if it describes a response."""
+    if model == "exponential":
+        return rng.exponential([1.0, 2.0, 0.5], (ROWS, COLUMNS))
+    if model == "categorical":
+        return rng.choice(3, (ROWS, COLUMNS), p=[0.5, 0.3, 0.2])
+    if model == "multinomial":
+        return rng.multinomial(12, [0.5, 0.3, 0.2], ROWS)
+    x = rng.normal(0.5, 1, (ROWS, COLUMNS))
+    return x + 5 * rng.integers(0, 2, (ROWS, 1)) if model == "gaussian-mixture" else x
+
+
 @functools.cache
 def problem(model):
     rng = np.random.default_rng(0)
-    x = rng.normal(0.5, 1, (ROWS, COLUMNS))
+    x = cells_of(model, rng)
     return x, response_of(model, x, rng)
 
 
@@ -98,6 +110,9 @@ HEAVY = {
     "softmax": {*MANY, "beta-cores"},
     "poisson": {*MANY, "psvi"},
     "negative-binomial": {"pursuit"},
+    "gaussian": {"pursuit", "beta-cores", "uniform"},
+    **{model: {"pursuit"} for model in ("student-t", "gamma", "gaussian-mixture")},
+    **{model: {"pursuit", "uniform"} for model in ("gaussian-density", "exponential", "categorical", "multinomial")},
 }
 
 
@@ -177,6 +192,19 @@ def tables(draw):
     return table.astype(dtype)
 
 
+def as_cells(model, x):
+    """Return a table of any numbers as one of the kind that the model describes."""
+    sizes = np.minimum(np.abs(x.astype(np.float64)), 1e12)
+    if model == "exponential":
+        return np.maximum(sizes, 1e-12)
+    if model == "multinomial":
+        return np.floor(np.minimum(sizes, 1e6))
+    if model == "categorical":
+        # Always three codes, or every number of them would be a program of its own.
+        return np.vstack([np.repeat([[0], [1], [2]], WIDE, axis=1), np.floor(sizes[3:]) % 3])
+    return x
+
+
 def small(model, method, x, y, size=KEPT):
     """Summarise a small table; the only complaints allowed are those that say what is odd about it."""
     given = {name: value for name, value in TINY.items() if name in METHODS[method].check({})}
@@ -213,7 +241,7 @@ def test_any_small_table_gives_a_sound_coreset(method, model, x, signs, numbers)
         # Always three labels, or every number of them would be a program of its own.
         "classes": np.append([0, 1, 2], (np.floor(sizes[3:]) % 3).astype(int)),
     }
-    y = of_kind[kind]
+    x, y = as_cells(model, x), of_kind[kind]
     as_read = x.astype(np.float64)
     assume(np.all(as_read.min(0) < as_read.max(0)))
     assume(kind != "binary" or (signs.any() and not signs.all()))

@@ -1,12 +1,15 @@
 """Pages under docs/results are what their commands make of the numbers stored beside them."""
 
 import importlib
+import importlib.util
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from betacores.experiments import gaussian, groups, logistic, neural_linear, pursuit
+from betacores.models import MODELS
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
@@ -43,3 +46,13 @@ def test_stored_figures_of_scale_make_the_stored_page(monkeypatch):
     monkeypatch.syspath_prepend(str(RESULTS.parents[1] / "benchmarks"))
     scale_rows = importlib.import_module("scale_rows")
     assert scale_rows.whole_page(RESULTS / "scale") == (RESULTS / "scale" / "README.md").read_text(encoding="utf-8")
+
+
+def test_stored_errors_of_the_families_make_the_stored_page():
+    script = RESULTS.parent.parent / "benchmarks" / "families.py"
+    spec = importlib.util.spec_from_file_location("families", script)
+    families = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(families)
+    stored = json.loads((RESULTS / "families" / "families.json").read_text(encoding="utf-8"))
+    assert families.page(stored) == (RESULTS / "families" / "README.md").read_text(encoding="utf-8")
+    assert set(families.FAMILIES) == set(MODELS)
