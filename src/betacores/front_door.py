@@ -64,9 +64,11 @@ def summarize(
     target
         The name of the response's column, for a table that holds it, in place of ``y``.
     model
-        ``"gaussian-mean"``, ``"linear"``, ``"logistic"`` (two classes), ``"softmax"`` (several), ``"poisson"`` or
-        ``"negative-binomial"`` (counts), or a `Model`. By default chosen from the response: none, two values, words of
-        more kinds, or numbers.
+        ``"linear"``, ``"gaussian"`` (its noise unknown), ``"student-t"``, ``"gamma"`` (numbers above 0), ``"poisson"``,
+        ``"negative-binomial"``, ``"logistic"`` (two classes), ``"softmax"`` (several); for whole rows
+        ``"gaussian-mean"``, ``"gaussian-density"``, ``"gaussian-mixture"``, ``"exponential"``, ``"categorical"``,
+        ``"multinomial"``; or a `Model`, one's own among them (`betacores.models.BlackBox`, `from_numpyro`). By default
+        chosen from the response: none, two values, words of more kinds, or numbers.
     size
         The largest number of rows to keep. By default pursuit keeps as many as bring the estimated KL divergence
         below ``tolerance`` (0.1), at most 500; the other methods keep 100.
