@@ -105,14 +105,10 @@ def assert_sound(coreset, x, y, size):
 
 
 # Whose programs take long to compile: with these methods at every change, with the others in the slow suite.
-MANY = {"pursuit", "quasi-newton", "giga", "frank-wolfe", "importance", "uniform"}
 HEAVY = {
-    "softmax": {*MANY, "beta-cores"},
-    "poisson": {*MANY, "psvi"},
-    "negative-binomial": {"pursuit"},
-    "gaussian": {"pursuit", "beta-cores", "uniform"},
-    **{model: {"pursuit"} for model in ("student-t", "gamma", "gaussian-mixture")},
-    **{model: {"pursuit", "uniform"} for model in ("gaussian-density", "exponential", "categorical", "multinomial")},
+    **{model: {"pursuit", "uniform"} for model in ("softmax", "poisson", "gaussian", "gaussian-density")},
+    **{model: {"pursuit"} for model in ("negative-binomial", "student-t", "gamma", "gaussian-mixture")},
+    **{model: {"pursuit"} for model in ("exponential", "categorical", "multinomial")},
 }
 
 
@@ -219,7 +215,16 @@ def small(model, method, x, y, size=KEPT):
 @pytest.mark.parametrize(
     ("method", "model"),
     # SparseVI is β-Cores at β = 0: one model is enough to compile for, the one whose likelihood falls fastest.
-    [pair(method, model) for method in METHODS for model in MODELS if method != "sparse-vi" or model == "linear"],
+    [
+        pytest.param(
+            method,
+            model,
+            marks=[pytest.mark.slow] if model in HEAVY and (method, model) != ("pursuit", "poisson") else [],
+        )
+        for method in METHODS
+        for model in MODELS
+        if method != "sparse-vi" or model == "linear"
+    ],
 )
 @settings(
     max_examples=6,
