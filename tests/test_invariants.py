@@ -110,15 +110,17 @@ HEAVY = {
     "softmax": {*MANY, "beta-cores"},
     "poisson": {*MANY, "psvi"},
     "negative-binomial": {"pursuit"},
-    "gaussian": {"pursuit", "beta-cores", "uniform"},
-    **{model: {"pursuit"} for model in ("student-t", "gamma", "gaussian-mixture")},
-    **{model: {"pursuit", "uniform"} for model in ("gaussian-density", "exponential", "categorical", "multinomial")},
+    **{model: {"pursuit", "uniform"} for model in ("gaussian", "exponential", "categorical")},
+    **{model: {"pursuit"} for model in ("student-t", "gamma", "gaussian-density", "gaussian-mixture", "multinomial")},
 }
+# Tables of any numbers are compiled for once more: of these, in the slow suite.
+HEAVIEST = {"student-t", "gamma", "gaussian-density", "gaussian-mixture", "multinomial"}
 
 
-def pair(method, model):
+def pair(method, model, heaviest=frozenset()):
     """Return a construction and a model, marked slow if the model is heavy and the construction not chosen for it."""
-    return pytest.param(method, model, marks=[] if method in HEAVY.get(model, METHODS) else [pytest.mark.slow])
+    quick = method in HEAVY.get(model, METHODS) and model not in heaviest
+    return pytest.param(method, model, marks=[] if quick else [pytest.mark.slow])
 
 
 every = pytest.mark.parametrize(("method", "model"), [pair(method, model) for method in METHODS for model in MODELS])
@@ -211,7 +213,7 @@ def small(model, method, x, y, size=KEPT):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         coreset = bc.summarize(x, y, model=model, method=method, size=size, **given)
-    allowed = ("No row was selected", "No row passes the screen", "did not converge")
+    allowed = ("No row was selected", "No row passes the screen", "did not converge", "Another mode explains")
     assert all(any(a in str(w.message) for a in allowed) for w in caught), [str(w.message) for w in caught]
     return coreset
 
@@ -219,7 +221,12 @@ def small(model, method, x, y, size=KEPT):
 @pytest.mark.parametrize(
     ("method", "model"),
     # SparseVI is β-Cores at β = 0: one model is enough to compile for, the one whose likelihood falls fastest.
-    [pair(method, model) for method in METHODS for model in MODELS if method != "sparse-vi" or model == "linear"],
+    [
+        pair(method, model, HEAVIEST)
+        for method in METHODS
+        for model in MODELS
+        if method != "sparse-vi" or model == "linear"
+    ],
 )
 @settings(
     max_examples=6,
