@@ -21,7 +21,7 @@ test-slow: $(VENV)/ready
 	XLA_FLAGS= $(RUN) -m pytest -m slow
 
 docs: $(VENV)/ready
-	$(RUN) -m sphinx --fail-on-warning --keep-going --builder html docs docs/_build
+	$(RUN) -m sphinx --fail-on-warning --keep-going --jobs auto --builder html docs docs/_build
 
 bench: $(VENV)/ready
 	$(RUN) benchmarks/incremental_vs_numpy.py

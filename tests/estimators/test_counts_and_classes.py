@@ -105,6 +105,7 @@ def test_the_coreset_of_counts_is_in_the_units_of_the_table(visits):
     assert fitted.coreset_.parameter_names == ["x0", "x1", "intercept"]
 
 
+@pytest.mark.slow
 def test_dispersed_counts_scatter_more():
     rng = np.random.default_rng(0)
     x = rng.normal(5000, 100, size=(800, 1))
