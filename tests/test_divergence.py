@@ -251,3 +251,36 @@ def test_the_true_parameter_is_stationary_on_average(beta):
     terms = chance[:, None] * np.asarray(slopes, np.float64)
     np.testing.assert_allclose(terms[::2] + terms[1::2], 0.0, atol=1e-6)
     assert np.abs(terms).max() > 0.05
+
+
+@pytest.mark.parametrize("beta", [1e-12, 1e-4, *BETAS, 20.0])
+def test_derivatives_of_labels_by_hand(beta):
+    """Logistic regression's own derivatives against differences in double precision."""
+    eta = np.concatenate([np.linspace(-30, 30, 241), [-1e12, -1e4, -90.0, 90.0, 1e4, 1e12]])
+    at = jnp.asarray(eta, jnp.float32)
+    exact = np.asarray(at, np.float64)
+    small = max(beta, 1e-12)
+
+    def f(u):
+        log_p, log_q = special.log_expit(u), special.log_expit(-u)
+        integral = np.exp((1 + small) * log_p) + np.exp((1 + small) * log_q)
+        return np.expm1(small * log_p) / small - (integral / (1 + small) - 1)
+
+    for y in (1.0, -1.0):
+        value, slope, curvature = (
+            np.asarray(part)
+            for part in LogisticRegression().response_derivatives(at, np.float32(y), jnp.float32(small))
+        )
+        np.testing.assert_allclose(value, f(y * exact), rtol=3e-6, atol=1e-6)
+        near = np.abs(exact) < 80
+        h = 1e-4
+        first = (f(y * (exact[near] + h)) - f(y * (exact[near] - h))) / (2 * h)
+        second = (f(y * (exact[near] + h)) - 2 * f(y * exact[near]) + f(y * (exact[near] - h))) / h**2
+        np.testing.assert_allclose(slope[near], first, rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(curvature[near], second, rtol=1e-4, atol=5e-6)
+        # Far rows of the wrong label say nothing once β is more than next to nothing.
+        far = y * exact < -1e3
+        if beta >= 0.01:
+            assert np.abs(slope[far]).max() < 1e-4
+        assert np.isfinite(slope).all()
+        assert np.isfinite(curvature).all()

@@ -8,9 +8,8 @@ import numpy as np
 
 from betacores.examination import Encoding, Findings, check_size, settle, wanted_response
 from betacores.inputs import Problem
-from betacores.pilot import SAMPLE_ROWS
 from betacores.responses import MOST_LABELS
-from betacores.sampling import sample_rows
+from betacores.samples import large_sample
 from betacores.sources.choice import choose
 from betacores.sources.cluster import nothing
 
@@ -37,7 +36,7 @@ def examined_on_cluster(table: DaskTable, model: str | Model, key: jax.Array) ->
     _check_partitions(table, wanted_response(model))
     settled = settle(table.columns, _together(table), model)
     source = table.source(Encoding(settled.labels))
-    ids = sample_rows(key, source.row_count, SAMPLE_ROWS)
+    ids = large_sample(key, source.row_count, len(source.columns))
     source.known = choose(source, nothing, (), ids).asked
     settled.model.check(source.known.rows)
     return Problem(settled.model, source, None, None, settled.labels, settled.notes)

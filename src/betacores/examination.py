@@ -13,9 +13,8 @@ import numpy as np
 
 from betacores.inputs import LARGEST_CELL, Problem, bound_model, chosen_model, told_of_large_cells
 from betacores.models import Model
-from betacores.pilot import SAMPLE_ROWS
 from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, several_labels, two_labels
-from betacores.sampling import sample_rows
+from betacores.samples import large_sample
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Raw, Reader, ahead, as_numpy
@@ -101,7 +100,7 @@ def examined(
         Called with the number of rows seen, and of all rows.
     """
     check_size(reader.row_count, reader.columns)
-    ids = sample_rows(key, reader.row_count, SAMPLE_ROWS)
+    ids = large_sample(key, reader.row_count, len(reader.columns))
     found, sample, named = _pass(reader, ids, model, seen)
     settled = settle(reader.columns, found, named or model)
     source = FileSource(reader, Encoding(settled.labels))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Up to so many parameters a row's outer product is formed once for the whole grid.
 FEW_PARAMETERS = 24
-MANY_LANES = 8
+SEVERAL_LANES, MANY_LANES = 3, 8
 
 
 class GridFit(NamedTuple):
@@ -53,6 +53,7 @@ def grid_modes(
     *,
     scale: float = 1.0,
     steps: int = 25,
+    tolerance: float = TOLERANCE,
 ) -> GridFit:
     """Climb from the starts to a mode of `scale · Σ_n w_n f_n + log π0` for every β.
 
@@ -66,6 +67,8 @@ def grid_modes(
         By which the sums over the source are multiplied, when it is a sample of the rows.
     steps
         Passes after the first; with none, one Newton step from the starts is made.
+    tolerance
+        Squared Newton decrement, in posterior standard deviations, from which the last step is made.
     """
     thetas = np.asarray(starts, np.float32)
     # The classical likelihood is exact, and asks no power integral of the model.
@@ -87,7 +90,7 @@ def grid_modes(
         lanes = zip(*posterior, bend, damping, strict=True)
         made = [_newton_step(Derivatives(*at), hessian, damped) for *at, hessian, damped in lanes]
         step, decrement = np.stack([m[0] for m in made]), np.array([m[1] for m in made])
-        arrived = (decrement <= TOLERANCE) & (damping == 0) & np.isfinite(posterior.value)
+        arrived = (decrement <= tolerance) & (damping == 0) & np.isfinite(posterior.value)
         if arrived.all() or passes == steps:
             break
         proposal = np.where(arrived[:, None], thetas, thetas + step).astype(np.float32)
@@ -125,14 +128,12 @@ def _chosen(lanes: Bool[np.ndarray, " k"], new: tuple, old: tuple) -> list[np.nd
 @jax.jit
 def _block_derivatives(rows: Rows, weights: Array, model: Model, thetas: Array, betas: Array | None) -> Derivatives:
     def lanes(rows: Rows, weights: Array) -> Derivatives:
-        if isinstance(model, LinearPredictor) and len(thetas) > 1 and thetas.shape[-1] <= FEW_PARAMETERS:
-            # Without the label fewer exponentials are different ones.
-            folded, rows = model.compact(rows) if hasattr(model, "compact") else (model, rows)
-            return _packed_derivatives(folded, thetas, rows, weights, betas)
+        if isinstance(model, LinearPredictor) and thetas.shape[-1] <= FEW_PARAMETERS:
+            return _packed_derivatives(model, thetas, rows, weights, betas)
         return _plain_derivatives(model, thetas, rows, weights, betas)
 
     # Many lanes fill the cache with fewer rows.
-    return over_chunks(lanes, rows, weights, CHUNK_ROWS if len(thetas) < MANY_LANES else CHUNK_ROWS // 4)
+    return over_chunks(lanes, rows, weights, CHUNK_ROWS // 4 if len(thetas) < MANY_LANES else CHUNK_ROWS // 8)
 
 
 def _plain_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Derivatives:
@@ -146,16 +147,20 @@ def _plain_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, 
 def _packed_derivatives(
     model: LinearPredictor, thetas: Array, rows: Rows, weights: Array, betas: Array | None
 ) -> Derivatives:
-    # Every Hessian is a weighted sum of the rows' z zᵀ: one product of all weights with the packed upper triangles.
-    z = model.features(rows)
-    p = z.shape[-1]
+    z = model.features_down(rows)
+    p = len(z)
     over_lanes = jax.vmap(response_derivatives, (None, 0, None, None if betas is None else 0))
-    value, slope, curvature = over_lanes(model, model.with_offset(thetas @ z.T, rows.x), rows.y, betas)
-    upper = np.triu_indices(p)
-    packed = (curvature * weights) @ (z[:, upper[0]] * z[:, upper[1]])
-    places = np.zeros((p, p), int)
-    places[upper] = places[upper[::-1]] = np.arange(len(upper[0]))
-    return Derivatives(value @ weights, (slope * weights) @ z, packed[:, places])
+    value, slope, curvature = over_lanes(model, model.with_offset(thetas @ z, rows.x), rows.y, betas)
+    bent = curvature * weights
+    if len(thetas) < SEVERAL_LANES:
+        hessian = jax.vmap(lambda lane: (lane * z) @ z.T)(bent)
+    else:
+        # Every Hessian is a weighted sum of the rows' z zᵀ: one product of all weights with the packed triangles.
+        upper = np.triu_indices(p)
+        places = np.zeros((p, p), int)
+        places[upper] = places[upper[::-1]] = np.arange(len(upper[0]))
+        hessian = (bent @ (z[upper[0]] * z[upper[1]]).T)[:, places]
+    return Derivatives(value @ weights, (slope * weights) @ z.T, hessian)
 
 
 def _newton_step(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from betacores.models.base import LinearPredictor, Model, Rows, sum_over_columns
@@ -35,4 +36,6 @@ def leverage_factor(precision: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p
 @jax.jit
 def block_leverages(rows: Rows, model: LinearPredictor, factor: Float[Array, "p p"]) -> Float[Array, " n"]:
     """Return the leverages of rows."""
-    return sum_over_columns((model.features(rows) @ factor) ** 2)
+    if jax.default_backend() != "cpu":
+        return sum_over_columns((model.features(rows) @ factor) ** 2)
+    return jnp.square(factor.T @ model.features_down(rows)).sum(0)

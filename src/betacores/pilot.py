@@ -30,6 +30,7 @@ from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
 from betacores.posteriors.gaussian import Gaussian, factorise
+from betacores.samples import SAMPLE_ROWS, last_step_tolerance
 from betacores.sampling import sample_rows
 from betacores.scores import default_score_beta, row_scores
 from betacores.sources import ArraySource, Source
@@ -37,7 +38,6 @@ from betacores.sources import ArraySource, Source
 if TYPE_CHECKING:
     from jaxtyping import Float, PRNGKeyArray
 
-SAMPLE_ROWS = 20_000
 LADDER = (0.0, *(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)
 DESCENT = (1.0, 0.5, 0.25, 0.1, 0.0)
 CORE_SCALES = 4.0
@@ -154,7 +154,8 @@ def explained(model: Model, sample: ArraySource, theta: Float[np.ndarray, " p"])
 
 def polished(model: Model, source: Source, founds: list[Found], betas: list[float]) -> list[Pilot]:
     """Return modes over a sample, each of its β, made modes over all rows; they share every pass."""
-    fit = grid_modes(model, source, np.stack([found.theta for found in founds]), np.array(betas))
+    tolerance = last_step_tolerance(source.row_count)
+    fit = grid_modes(model, source, np.stack([found.theta for found in founds]), np.array(betas), tolerance=tolerance)
     values = _log_posteriors(model, fit)
     return [
         Pilot(

@@ -25,8 +25,8 @@ from betacores.models import LinearRegression, Model, Rows
 from betacores.models.open_model import OpenModel
 from betacores.models.scaled import ESCAPED
 from betacores.noise import robust_noise
-from betacores.pilot import SAMPLE_ROWS, Found, Pilot, polished, rows_of, sampled, search
-from betacores.sampling import sample_rows
+from betacores.pilot import Found, Pilot, polished, rows_of, sampled, search
+from betacores.samples import large_sample, small_sample
 from betacores.scores import Beliefs, default_score_beta, row_scores
 from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
 from betacores.sources.watch import Watch
@@ -59,7 +59,7 @@ class Prepared(NamedTuple):
 
 
 class Trusted(NamedTuple):
-    """Trust in the covariates of every row, and of those of a sample; and the guard it comes from, if it is ours."""
+    """Trust in every row's covariates, and in those of the larger sample; and the guard it is from, if it is ours."""
 
     trust: Any
     of_sample: Float[np.ndarray, " n"]
@@ -97,11 +97,13 @@ def prepare(
     model, source = problem.model, problem.source
     stage = Stage(info, source.watch)
     with stage("guard"):
-        ids = sample_rows(default_key if sample_key is None else sample_key, source.row_count, SAMPLE_ROWS)
-        sample = rows_of(source, ids)
-        guarded = _trust(problem, guard, sample, ids, info)
+        sample_key = default_key if sample_key is None else sample_key
+        ids = large_sample(sample_key, source.row_count, len(source.columns))
+        larger, few = rows_of(source, ids), small_sample(sample_key, len(ids))
+        guarded = _trust(problem, guard, larger, few, ids, info)
         if guarded is not None:
-            source, sample = source.trusting(guarded.trust), sample.trusting(guarded.of_sample)
+            source, larger = source.trusting(guarded.trust), larger.trusting(guarded.of_sample)
+        sample = larger if len(few) == len(ids) else rows_of(larger, few)
     with stage("noise"):
         model = settled(model, source, sample, noise_key, info)
     tuning = None
@@ -109,7 +111,7 @@ def prepare(
         wanted = (score_beta or default_score_beta(model, len(source.columns)),) if has_power_integral(model) else ()
         grid = beta_grid(model, len(source.columns))
         with stage("tuning"):
-            tuning = tune(model, source, sample, grid, wanted)
+            tuning = tune(model, source, sample, grid, wanted, larger=larger)
         beta = tuning.beta
         info.tuning = tuning.curve()
         if len(grid) > 1:
@@ -150,7 +152,7 @@ class Stage:
 
 
 def _trust(
-    problem: Problem, guard: Guarding, sample: ArraySource, sample_ids: np.ndarray, info: Info
+    problem: Problem, guard: Guarding, larger: ArraySource, few: np.ndarray, ids: np.ndarray, info: Info
 ) -> Trusted | None:
     """Return the trust in every row; None without a guard."""
     if guard is None:
@@ -161,10 +163,9 @@ def _trust(
     source = problem.source
     if callable(guard):
         trusted = _checked_trust(guard(problem.x), source.row_count)
-        return Trusted(trusted, trusted[sample_ids], None)
-    fitted = fit_guard(sample.x)
-    of_sample = np.asarray(block_trust(Rows(sample.x), fitted))
-    return Trusted(collect(source, block_trust, fitted), of_sample, fitted)
+        return Trusted(trusted, trusted[ids], None)
+    fitted = fit_guard(larger.x[few])
+    return Trusted(collect(source, block_trust, fitted), collect(larger, block_trust, fitted), fitted)
 
 
 def tell_of_guard(info: Info, prepared: Prepared, beliefs: Beliefs, suspicious: Pool) -> None:

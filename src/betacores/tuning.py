@@ -11,8 +11,8 @@ where `sd` is the standard deviation of that squared length. The β with the sma
 grid differ little by chance, so that a small bias shows between them though it would drown in the variance of the
 most robust mode.
 
-The modes are found on a sample, side by side; two passes over all rows give each its last Newton steps. The products
-of the rows' gradients are means, for which the sample is enough.
+The modes are found on a sample, side by side; one pass or two over all rows give each its last Newton steps. The
+products of the rows' gradients are means, for which the sample is enough.
 
 Reference: Goldenshluger and Lepski, "Bandwidth selection in kernel density estimation: oracle inequalities and adaptive
 minimax optimality", Annals of Statistics 39 (2011), for comparing every estimate with all less biased ones.
@@ -31,6 +31,7 @@ from betacores.grid import grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
+from betacores.samples import enough_for_one_step
 from betacores.scores import default_score_beta
 from betacores.sources import ArraySource, Source
 
@@ -101,6 +102,7 @@ def tune(
     sample: ArraySource,
     betas: Float[np.ndarray, " k"],
     also: tuple[float, ...] = (),
+    larger: ArraySource | None = None,
 ) -> Tuning:
     """Choose β from a grid.
 
@@ -114,6 +116,8 @@ def tune(
         The grid.
     also
         Further β whose modes are wanted though they are not to be chosen.
+    larger
+        A larger sample, where the modes are brought nearer to those over all rows; by default all rows are.
     """
     lanes = np.unique([*betas, *also])
     scale = source.row_count / sample.row_count
@@ -122,7 +126,10 @@ def tune(
     arrived = fit.converged
     if scale > 1:
         # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
-        fit = grid_modes(model, source, fit.thetas, lanes, steps=1)
+        near = larger is not None and enough_for_one_step(source.row_count, larger.row_count)
+        if larger is not None and near and larger.row_count > sample.row_count:
+            fit = grid_modes(model, larger, fit.thetas, lanes, scale=source.row_count / larger.row_count, steps=1)
+        fit = grid_modes(model, source, fit.thetas, lanes, steps=0 if near else 1)
     valid = arrived & _explains(model, sample, fit.thetas)
     curvatures = -(fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian)
     products = source.row_count * mean_products(model, sample, fit.looked_at, lanes)

@@ -16,8 +16,7 @@ from scale_tables import NAMES, QUICK, ROWS, arrow_table, assert_same, in_pieces
 import betacores as bc
 from betacores.examination import examined
 from betacores.opening import opened
-from betacores.pilot import SAMPLE_ROWS
-from betacores.sampling import sample_rows
+from betacores.samples import large_sample
 from betacores.sources import ArraySource
 from betacores.sources.base import BLOCK_ROWS
 from betacores.sources.files import FileSource
@@ -280,7 +279,7 @@ def test_sample_brought_along_is_uniform_and_not_the_first_rows(disk):
     key = jax.random.key(3)
     problem = examined(opened(disk / "several", None, "y", None, None), "auto", key)
     ids = problem.source.known.ids
-    assert np.array_equal(ids, sample_rows(key, ROWS, SAMPLE_ROWS))
+    assert np.array_equal(ids, large_sample(key, ROWS, X.shape[1]))
     assert np.array_equal(problem.source.known.rows.x, X[ids])
     # Every tenth of the rows has its share: a binomial deviates by 5 standard deviations in a million years.
     share = np.bincount(ids * 10 // ROWS, minlength=10) / len(ids)

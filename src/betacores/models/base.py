@@ -19,6 +19,8 @@ and may give, each of which makes something possible or faster,
 ``log_likelihoods(thetas, rows)``        the matrix of `ℓ` over rows and draws at once
 ``quadratic(theta, rows)``               `ℓ`, its gradients and its one Hessian, if `ℓ` is quadratic in θ
                                          with the same curvature for every row
+``response_derivatives(eta, y, beta)``    of a linear predictor: `f` and its first two derivatives by it, if they are
+                                         cheaper so than by differentiation
 ``compact(rows)``                        an equivalent model and rows that cost less to evaluate again and again
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
@@ -177,6 +179,11 @@ class LinearPredictor(Model):
         """Return `z`: the covariates, and a one for the intercept."""
         x = self.covariates(rows.x)
         return jnp.concatenate([x, jnp.ones_like(rows.x[..., :1])], axis=-1) if self.intercept else x
+
+    def features_down(self, rows: Rows) -> Float[Array, "p rows"]:
+        """Return `z` of rows side by side, columns down: what is done element by element is faster so."""
+        x = self.covariates(rows.x).T
+        return jnp.concatenate([x, jnp.ones_like(x[:1])]) if self.intercept else x
 
     def covariates(self, x: Any) -> Any:
         """Return the columns that have coefficients: all, unless the model keeps one for itself."""

@@ -53,6 +53,31 @@ class LogisticRegression(LinearPredictor):
         log_p = _log_sigmoid(eta)
         return jnp.exp((1 + beta) * log_p) + jnp.exp((1 + beta) * (log_p - eta))
 
+    def response_derivatives(
+        self, eta: Float[Array, "..."], y: Any, beta: Float[Array, ""]
+    ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+        """Return the β-likelihood and its first two derivatives by η, with three exponentials and a logarithm.
+
+        In `u = y η`, with `p = sigmoid(u)`, `q = 1 − p`, `a = p^β` and `b = q^β`, they are
+
+            (a − 1)/β − (a p + b q)/(1+β) + 1,    q (a q + b p),    q (a q (β q − 2 p) + b p (q − p − β p)).
+        """
+        u = eta if y is None else y * eta
+        small = jnp.exp(-jnp.abs(u))
+        log_rest, rest = jnp.log(1 + small), 1 / (1 + small)
+        low = small * rest
+        p, q = jnp.where(u > 0, rest, low), jnp.where(u > 0, low, rest)
+        power = beta * (jnp.minimum(u, 0) - log_rest)
+        a, b = jnp.exp(power), jnp.exp(beta * (jnp.minimum(-u, 0) - log_rest))
+        # Near zero the difference from one has no digits; the series has.
+        series = power * (1 + power / 2 * (1 + power / 3 * (1 + power / 4)))
+        lost = jnp.where(power > -0.1, series, a - 1)
+        aq, bp = a * q, b * p
+        value = lost * (1 / beta) - ((a * p + b * q) * (1 / (1 + beta)) - 1)
+        slope = q * (aq + bp)
+        curvature = q * (aq * (beta * q - 2 * p) + bp * (q - p - beta * p))
+        return value, slope if y is None else y * slope, curvature
+
 
 @jax.custom_jvp
 def _log_sigmoid(u: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from betacores.divergence import Beta, likelihood, response_likelihood, transformed
+from betacores.divergence import SMALLEST_BETA, Beta, likelihood, response_likelihood, transformed
 from betacores.models.auxiliary import SeveralPredictors, gradients_of, row_derivatives, total_hessian
 from betacores.models.base import LinearPredictor, Model, Rows, along
 from betacores.models.family import ExponentialFamily
@@ -90,6 +90,8 @@ def response_derivatives(
     model: LinearPredictor, eta: Float[Array, " n"], y: Array | None, beta: Beta
 ) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, " n"]]:
     """Return the likelihood of responses and its first two derivatives by the linear predictor."""
+    if beta is not None and hasattr(model, "response_derivatives"):
+        return model.response_derivatives(eta, y, jnp.maximum(beta, SMALLEST_BETA))
     return _twice(lambda at: response_likelihood(model, at, y, beta), eta)
 
 
