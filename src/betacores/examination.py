@@ -149,7 +149,8 @@ def _pass(
         if max(-below.min(), above.max()) > LARGEST_CELL:
             beyond += int((np.abs(raw.x) > LARGEST_CELL).sum())
         here = ids[slice(*np.searchsorted(ids, [raw.start, raw.start + len(raw.x)]))] - raw.start
-        xs.append(raw.x[here])
+        # In the precision they are computed in: the sample of a long table is what takes most memory.
+        xs.append(np.clip(raw.x[here], -LARGEST_CELL, LARGEST_CELL).astype(np.float32))
         if raw.y is not None:
             _check_response(reader, raw, response)
             if values is not None:
