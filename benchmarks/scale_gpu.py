@@ -8,6 +8,7 @@ that a pass of the mode's search reaches: bytes of the rows over its time, again
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     rows = int(parser.parse_args().rows)
     found = {
+        "command": " ".join(["python", "benchmarks/scale_gpu.py", *sys.argv[1:]]),
         "device": str(jax.devices()[0].device_kind),
         "jax": jax.__version__,
         "betacores": bc.__version__,

@@ -5,7 +5,7 @@ A lane's Newton steps are damped as those of a single mode; a lane that has arri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -108,8 +108,18 @@ def grid_modes(
 
 def priors_at(model: Model, thetas: Float[np.ndarray, "k p"]) -> Derivatives:
     """Return the derivatives of the log-prior at several parameters, in double precision."""
-    found = _prior_derivatives(model, jnp.asarray(thetas, jnp.float32))
+    # A few numbers: an accelerator would take longer to be asked than to answer.
+    with jax.default_device(_processor()):
+        found = _prior_derivatives(model, np.asarray(thetas, np.float32))
     return Derivatives(*(np.asarray(part, np.float64) for part in found))
+
+
+def _processor() -> Any:
+    """Return the processor as a device of JAX; None where JAX was told to leave it alone."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return None
 
 
 def _accepts(

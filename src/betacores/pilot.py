@@ -152,6 +152,13 @@ def explained(model: Model, sample: ArraySource, theta: Float[np.ndarray, " p"])
     return float(np.minimum(scores, 1.0) @ sample.weights) / total if total > 0 else 0.0
 
 
+def nearer(model: Model, larger: ArraySource, rows: int, founds: list[Found], betas: list[float]) -> list[Found]:
+    """Return modes over a sample, each of its β, made modes over a larger one of so many rows."""
+    starts = np.stack([found.theta for found in founds])
+    fit = grid_modes(model, larger, starts, np.array(betas), scale=rows / larger.row_count)
+    return [found._replace(theta=theta) for found, theta in zip(founds, fit.thetas, strict=True)]
+
+
 def polished(model: Model, source: Source, founds: list[Found], betas: list[float]) -> list[Pilot]:
     """Return modes over a sample, each of its β, made modes over all rows; they share every pass."""
     tolerance = last_step_tolerance(source.row_count)

@@ -25,7 +25,7 @@ from betacores.models import LinearRegression, Model, Rows
 from betacores.models.open_model import OpenModel
 from betacores.models.scaled import ESCAPED
 from betacores.noise import robust_noise
-from betacores.pilot import Found, Pilot, polished, rows_of, sampled, search
+from betacores.pilot import Found, Pilot, nearer, polished, rows_of, sampled, search
 from betacores.samples import large_sample, small_sample
 from betacores.scores import Beliefs, default_score_beta, row_scores
 from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
@@ -120,7 +120,7 @@ def prepare(
             )
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
     with stage("mode"):
-        found, at = _modes(model, source, sample, beta, score_beta, tuning)
+        found, at = _modes(model, source, sample, larger, beta, score_beta, tuning)
     if beta > 0 and hasattr(model, "escaped") and np.any(model.escaped(found.theta[None])):
         info.warnings.append(f"The mode stands {ESCAPED}")
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
@@ -227,7 +227,13 @@ def settled(model: Model, source: Source, sample: ArraySource | None, key: PRNGK
 
 
 def _modes(
-    model: Model, source: Source, sample: ArraySource, beta: float, score_beta: float, tuning: Tuning | None
+    model: Model,
+    source: Source,
+    sample: ArraySource,
+    larger: ArraySource,
+    beta: float,
+    score_beta: float,
+    tuning: Tuning | None,
 ) -> tuple[Pilot, Pilot]:
     """Return the modes for β and for the scores' own: from the tuning's, or by a search; both share every pass."""
     scale = source.row_count / sample.row_count
@@ -236,11 +242,16 @@ def _modes(
     def start(at: float) -> Found:
         return (tuning and tuning.mode(at)) or search(model, sample, scale, at, largest)
 
+    def over_all(starts: list[Found], betas: list[float]) -> list[Pilot]:
+        if tuning is None and sample.row_count < larger.row_count < source.row_count:
+            starts = nearer(model, larger, source.row_count, starts, betas)
+        return polished(model, source, starts, betas)
+
     found = start(beta)
     if score_beta == beta or not has_power_integral(model):
-        (mode,) = polished(model, source, [found], [beta])
+        (mode,) = over_all([found], [beta])
         return mode, mode
     # The mode for β > 0 was chosen among all starts by the rows it explains: the one for the scores is near it.
     near = Found(found.theta, found.start, ()) if tuning is None and beta > 0 else start(score_beta)
-    mode, at = polished(model, source, [found, near], [beta, score_beta])
+    mode, at = over_all([found, near], [beta, score_beta])
     return mode, at

@@ -163,7 +163,7 @@ def log_sound(guard: Guard, w: Float[np.ndarray, "n columns"]) -> Float[np.ndarr
         return share - np.log(spread).sum() - np.log(1 + np.square(scaled)) @ ((guard.tail + 1) / 2)
 
     groups = zip(guard.share, guard.mean, guard.spread, strict=True)
-    return np.stack([one(*g) if g[0] > NO_GROUP else np.full(len(w), -np.inf) for g in groups])
+    return np.stack([one(*g) if g[0] > NO_GROUP else np.full(len(w), -np.inf, w.dtype) for g in groups])
 
 
 def log_damaged(guard: Guard, w: Any, xp: Any) -> tuple[Any, Any]:

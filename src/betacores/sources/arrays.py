@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -63,6 +64,18 @@ class ArraySource(Source):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Yield all rows in canonical blocks, the last one padded."""
+        if jax.default_backend() != "cpu" and self.block_count == 1:
+            yield from [self._only_block][first:]
+        else:
+            yield from self._cut(first)
+
+    @cached_property
+    def _only_block(self) -> Block:
+        """The one block of a short table, sent to an accelerator once and not at every pass."""
+        (block,) = self._cut(0)
+        return block._replace(**dict(zip(("rows", "weights", "trust"), jax.device_put(block[:3]), strict=True)))
+
+    def _cut(self, first: int) -> Iterator[Block]:
         length = self.block_rows
         for start in range(first * length, self.row_count, length):
             part = slice(start, min(start + length, self.row_count))

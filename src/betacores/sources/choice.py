@@ -17,6 +17,7 @@ import numpy as np
 
 from betacores.models.base import Rows
 from betacores.sources.base import Block, Source, fold
+from betacores.sources.device import gathered
 from betacores.sources.pool import Pool
 
 if TYPE_CHECKING:
@@ -110,23 +111,14 @@ def _top(priority: Float[Array, " n"], count: int) -> tuple[Float[Array, " count
 
 
 def _rows_at(block: Block, places: np.ndarray, priority: np.ndarray) -> list[np.ndarray]:
-    x, y, weights = _at((*block.rows, block.weights), places)
+    arrays: tuple[Any, ...] = (*block.rows, block.weights)
+    x: Any
+    if isinstance(block.rows.x, np.ndarray):
+        x, y, weights = (None if array is None else array[places] for array in arrays)
+    else:
+        x, y, weights = gathered(arrays, places)
     response = np.zeros((len(places), 0), np.float32) if y is None else y[:, None]
     return [block.start + places.astype(np.int64), priority, x, response, weights]
-
-
-def _at(arrays: tuple, places: np.ndarray) -> Any:
-    if isinstance(arrays[0], np.ndarray):
-        return [None if array is None else array[places] for array in arrays]
-    # On a device every number of places is a program of its own; few numbers, few programs.
-    padded = np.zeros(max(1024, 1 << (len(places) - 1).bit_length()) if len(places) else 1024, np.int32)
-    padded[: len(places)] = places
-    return jax.tree.map(lambda array: np.asarray(array)[: len(places)], _gathered(arrays, padded))
-
-
-@jax.jit
-def _gathered(arrays: tuple, places: Int[Array, " n"]) -> tuple:
-    return jax.tree.map(lambda array: array[places], arrays)
 
 
 class _Better:

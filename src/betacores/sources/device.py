@@ -63,15 +63,16 @@ class DeviceSource(Source):
 
     def take(self, ids: np.ndarray) -> Rows:
         """Return rows by their numbers."""
-        return Rows(np.asarray(self.x[ids]), None if self.y is None else np.asarray(self.y[ids]))
+        return Rows(*gathered((self.x, self.y), ids))
 
     def as_given(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return rows by their numbers as they were handed in."""
-        return np.asarray(self.x[ids]), None if self.given is None else np.asarray(self.given[ids])
+        x, y = gathered((self.x, self.given), ids)
+        return x, y
 
     def weights_of(self, ids: np.ndarray) -> Float[np.ndarray, " n"]:
         """Return how much rows count, by their numbers."""
-        return np.ones(len(ids), np.float32) if self.trust is None else np.asarray(self.trust[ids])
+        return np.ones(len(ids), np.float32) if self.trust is None else gathered((self.trust,), ids)[0]
 
     def keep(self, parts_from: Callable[[int], Iterable[Any]], arguments: tuple) -> Any:
         """Return numbers that come block by block as one array on the accelerator."""
@@ -83,6 +84,19 @@ class DeviceSource(Source):
         """Return sums that tell the rows from others."""
         given = (self.x, self.y)
         return [None if a is None else [list(a.shape), float(a.sum()), float(jnp.abs(a).sum())] for a in given]
+
+
+def gathered(arrays: tuple, places: np.ndarray) -> tuple:
+    """Return numbers at some places of arrays on an accelerator, on the host; None of None."""
+    # Every number of places is a program of its own there; few numbers, few programs.
+    padded = np.zeros(max(1024, 1 << (len(places) - 1).bit_length()) if len(places) else 1024, np.int32)
+    padded[: len(places)] = places
+    return jax.tree.map(lambda array: np.asarray(array)[: len(places)], _gathered(arrays, padded))
+
+
+@jax.jit
+def _gathered(arrays: tuple, places: Array) -> tuple:
+    return jax.tree.map(lambda array: array[places], arrays)
 
 
 def _block_rows(x: Array) -> int:
