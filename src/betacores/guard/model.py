@@ -76,12 +76,16 @@ def trust(guard: Guard, x: Float[Array, "n columns"]) -> Float[Array, " n"]:
     x
         Rows. Cells beyond ±1e12, infinite or missing cells count as ±1e12.
     """
-    # Columns down: cells of one column lie side by side and share their constants, which is twice as fast.
-    down = guard._replace(**{name: getattr(guard, name)[:, None] for name in OF_COLUMNS})
+    down = columns_down(guard)
     w = guard.mix.T @ coordinates(down, jnp.asarray(x, jnp.float32).T, jnp)
     w = jax.lax.cond(guard.row_scale > 1, lambda: _rescaled(down, w, _across), lambda: w)
     bad = log_damaged(down, w, jnp)[0].sum(axis=0)
     return jax.nn.sigmoid(_sound(guard, w) - bad - guard.log_odds)
+
+
+def columns_down(guard: Guard) -> Guard:
+    """Return the guard for tables with columns down: cells of one lie side by side, which is twice as fast."""
+    return guard._replace(**{name: getattr(guard, name)[:, None] for name in OF_COLUMNS})
 
 
 def _sound(guard: Guard, w: Float[Array, "columns n"]) -> Float[Array, " n"]:
@@ -155,15 +159,15 @@ def log_student(w: Any, mean: Any, spread: Any, tail: Any, xp: Any) -> Any:
     return -xp.log(spread) - (tail + 1) / 2 * xp.log(1 + xp.square((w - mean) * (1 / (spread * xp.sqrt(tail)))))
 
 
-def log_sound(guard: Guard, w: Float[np.ndarray, "n columns"]) -> Float[np.ndarray, "groups n"]:
-    """Return each row's log-density within each group of sound rows, shares included, groups first."""
+def log_sound(guard: Guard, w: Float[np.ndarray, "columns n"]) -> Float[np.ndarray, "groups n"]:
+    """Return each row's log-density within each group of sound rows, shares included, groups first; columns down."""
 
     def one(share: float, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
-        scaled = (w - mean) * (1 / (spread * np.sqrt(guard.tail)))
-        return share - np.log(spread).sum() - np.log(1 + np.square(scaled)) @ ((guard.tail + 1) / 2)
+        scaled = (w - mean[:, None]) * (1 / (spread * np.sqrt(guard.tail)))[:, None]
+        return share - np.log(spread).sum() - ((guard.tail + 1) / 2) @ np.log(1 + np.square(scaled))
 
     groups = zip(guard.share, guard.mean, guard.spread, strict=True)
-    return np.stack([one(*g) if g[0] > NO_GROUP else np.full(len(w), -np.inf, w.dtype) for g in groups])
+    return np.stack([one(*g) if g[0] > NO_GROUP else np.full(w.shape[1], -np.inf, w.dtype) for g in groups])
 
 
 def log_damaged(guard: Guard, w: Any, xp: Any) -> tuple[Any, Any]:
