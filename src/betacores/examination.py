@@ -16,6 +16,7 @@ from betacores.models import Model
 from betacores.pilot import SAMPLE_ROWS
 from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, several_labels, two_labels
 from betacores.sampling import sample_rows
+from betacores.sources.cells import clipped
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Raw, Reader, ahead, as_numpy
@@ -119,7 +120,7 @@ class Encoding:
     def __call__(self, column: Any) -> np.ndarray:
         """Return the numbers of a column."""
         if self.labels is None:
-            return np.clip(column, -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+            return clipped(column)
         if isinstance(column, np.ndarray) and len(self.labels) == 2:
             return np.where(column == self.labels[1], np.float32(1), np.float32(-1))
         if isinstance(column, np.ndarray):

@@ -27,6 +27,7 @@ from betacores.responses import (
 )
 from betacores.sources import ArraySource
 from betacores.sources.base import LARGEST_CELL
+from betacores.sources.cells import beyond, clipped
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,11 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
     _check_not_constant(x, columns)
     model = bound_model(model, columns, labels, x, has_response=response is not None)
-    beyond = _beyond(x)
+    large = beyond(x)
     if response is not None and labels is None:
         response = numeric_response(response, model.response)
-        beyond += _beyond(response)
-    notes = [*([note] if note else []), *told_of_large_cells(beyond)]
+        large += beyond(response)
+    notes = [*([note] if note else []), *told_of_large_cells(large)]
     rows = encode_rows(x, response, labels)
     model.check(rows)
     return Problem(model, ArraySource(rows.x, rows.y, columns, weights), x, response, labels, tuple(notes))
@@ -83,10 +84,10 @@ def encode_rows(x: np.ndarray, y: np.ndarray | None, labels: np.ndarray | None) 
     Two labels become −1 and +1, more become their places.
     """
     if y is None or labels is None:
-        return Rows(_inside(x), None if y is None else _inside(y))
+        return Rows(clipped(x), None if y is None else clipped(y))
     if len(labels) > 2:
-        return Rows(_inside(x), np.searchsorted(labels, y).astype(np.float32))
-    return Rows(_inside(x), np.where(y == labels[1], np.float32(1), np.float32(-1)))
+        return Rows(clipped(x), np.searchsorted(labels, y).astype(np.float32))
+    return Rows(clipped(x), np.where(y == labels[1], np.float32(1), np.float32(-1)))
 
 
 def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
@@ -212,12 +213,12 @@ def bound_model(
     return bound
 
 
-def told_of_large_cells(beyond: int) -> list[str]:
+def told_of_large_cells(count: int) -> list[str]:
     """Return what to say of cells that are too large."""
-    if not beyond:
+    if not count:
         return []
     return [
-        f"{beyond} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
+        f"{count} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
         "the rows are kept as given. If they are not errors, rescale the columns."
     ]
 
@@ -291,18 +292,3 @@ def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
         listed = ", ".join(f"{names[j]!r} (always {table[0, j]:g})" for j in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
         raise ValueError(f"data: constant columns say nothing about rows; drop {listed}{more}.")
-
-
-def _beyond(values: np.ndarray) -> int:
-    """Return how many numbers are too large."""
-    if not values.size or (values.dtype.kind != "f" and values.dtype.itemsize < 8):
-        return 0
-    if -LARGEST_CELL <= values.min() and values.max() <= LARGEST_CELL:
-        return 0
-    return int((np.abs(values.astype(np.float64)) > LARGEST_CELL).sum())
-
-
-def _inside(values: np.ndarray) -> np.ndarray:
-    if not _beyond(values):
-        return values.astype(np.float32)
-    return np.clip(np.asarray(values, np.float64), -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
