@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from betacores.inputs import LARGEST_CELL, Problem, bound_model, chosen_model, told_of_large_cells
+from betacores.inputs import Problem, bound_model, chosen_model, complain_of_constant, told_of_large_cells
 from betacores.models import Model
 from betacores.pilot import SAMPLE_ROWS
 from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, several_labels, two_labels
 from betacores.sampling import sample_rows
+from betacores.sources.base import LARGEST_CELL
 from betacores.sources.cells import clipped
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
@@ -63,11 +64,7 @@ def settle(columns: list[str], found: Findings, model: str | Model) -> Settled:
     if found.words and labels is None:
         said = "words" if found.values is None else repr(found.values[0].item())
         raise ValueError(f"y: expected numbers, got {said}; choose model='logistic' or 'softmax' for labels.")
-    constant = np.flatnonzero(found.low == found.high)
-    if constant.size:
-        listed = ", ".join(f"{columns[j]!r} (always {found.low[j]:g})" for j in constant[:5])
-        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-        raise ValueError(f"data: constant columns say nothing about rows; leave out {listed}{more}.")
+    complain_of_constant(columns, np.flatnonzero(found.low == found.high), found.low, "leave out")
     bound = bound_model(chosen, columns, labels, None, has_response=responds)
     return Settled(bound, labels, (*([note] if note else []), *told_of_large_cells(found.beyond)))
 

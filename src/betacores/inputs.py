@@ -288,7 +288,12 @@ def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
     # Few columns are constant over the first rows, and only those have to be looked at whole.
     suspects = np.flatnonzero((table[:1000] == table[0]).all(0))
     constant = np.array([j for j in suspects if (table[:, j] == table[0, j]).all()], int)
+    complain_of_constant(names, constant, table[0], "drop")
+
+
+def complain_of_constant(names: list[str], constant: np.ndarray, values: np.ndarray, remedy: str) -> None:
+    """Complain of columns, by their numbers, that hold one value each; `remedy` says what to do with them."""
     if constant.size:
-        listed = ", ".join(f"{names[j]!r} (always {table[0, j]:g})" for j in constant[:5])
+        listed = ", ".join(f"{names[j]!r} (always {values[j]:g})" for j in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-        raise ValueError(f"data: constant columns say nothing about rows; drop {listed}{more}.")
+        raise ValueError(f"data: constant columns say nothing about rows; {remedy} {listed}{more}.")
