@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from betacores.inputs import Problem, bound_model, chosen_model, complain_of_constant, told_of_large_cells
+from betacores.inputs import Problem, bound_model, chosen_model
 from betacores.models import Model
+from betacores.number_tables import complain_of_constant
 from betacores.pilot import SAMPLE_ROWS
 from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, several_labels, two_labels
 from betacores.sampling import sample_rows
 from betacores.sources.base import LARGEST_CELL
-from betacores.sources.cells import clipped
+from betacores.sources.cells import clipped, told_of_large_cells
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Raw, Reader, ahead, as_numpy

@@ -1,4 +1,4 @@
-"""Cells too large for single precision: how many there are, and what is computed with in their place."""
+"""Cells too large for single precision: how many there are, what is computed with in their place, and what to say."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ def clipped(values: np.ndarray) -> np.ndarray:
     if not beyond(values):
         return values.astype(np.float32)
     return np.clip(np.asarray(values, np.float64), -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+
+
+def told_of_large_cells(count: int) -> list[str]:
+    """Return what to say of cells that are too large."""
+    if not count:
+        return []
+    return [
+        f"{count} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
+        "the rows are kept as given. If they are not errors, rescale the columns."
+    ]
