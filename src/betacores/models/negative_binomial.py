@@ -85,20 +85,15 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
     def bound(self, columns: list[str], labels: np.ndarray | None) -> NegativeBinomialRegression:
         """Return the model with the place of its exposure in a table with these columns."""
         del labels
-        return self._with(column=offset_column(self.exposure, self.offset, columns))
+        return self.replaced(column=offset_column(self.exposure, self.offset, columns))
 
     def with_prior(self, prior: GaussianPrior) -> NegativeBinomialRegression:
         """Return the same model with another prior of the coefficients."""
-        return self._with(coefficient_prior=prior)
+        return self.replaced(coefficient_prior=prior)
 
     def without_intercept(self) -> NegativeBinomialRegression:
         """Return the same model without a constant in its linear predictor."""
-        return self._with(intercept=False)
-
-    def _with(self, **settings: Any) -> NegativeBinomialRegression:
-        model = object.__new__(NegativeBinomialRegression)
-        vars(model).update(vars(self) | settings)
-        return model
+        return self.replaced(intercept=False)
 
     @property
     def vectors(self) -> int:
