@@ -2,36 +2,18 @@
 
 import numpy as np
 import pytest
+from sums_of_vectors import DRAWS, ROWS, errors, problem, weights_at
 
 import betacores as bc
 from betacores.constructions.frank_wolfe import frank_wolfe
 
-ROWS, DRAWS, SIZE = 80, 12, 40
-
-
-def weights_at(path, size, rows=ROWS):
-    weights = np.zeros(rows)
-    np.add.at(weights, path.indices, path.weights[min(size, len(path.weights)) - 1])
-    return weights
-
-
-def errors(path, vectors, target):
-    fits = [weights_at(path, m, len(vectors)) @ vectors for m in range(1, len(path.weights) + 1)]
-    return np.linalg.norm(target - np.array(fits), axis=1)
+SIZE = 40
 
 
 def vertices(vectors, total=None):
     """Corners of `{w ≥ 0, Σ w σ = total}` seen through the vectors: each row alone, made as long as the total."""
     lengths = np.linalg.norm(vectors, axis=1)
     return vectors / lengths[:, None] * (lengths.sum() if total is None else total)
-
-
-def problem(seed, rows=ROWS, draws=DRAWS):
-    """Vectors of very different lengths, and the sum of all of them, which lies in the polytope."""
-    rng = np.random.default_rng(seed)
-    vectors = rng.normal(size=(rows, draws)) + rng.normal(size=draws)
-    vectors *= rng.lognormal(0, 1, size=(rows, 1))
-    return vectors, vectors.sum(0)
 
 
 @pytest.fixture(params=range(4))
