@@ -12,6 +12,7 @@ import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
+from betacores.models.prior import check_length
 from betacores.number_tables import check_not_constant, read_table
 from betacores.responses import (
     all_numbers,
@@ -130,12 +131,5 @@ def bound_model(
         raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
     bound = model.bound(columns, labels)
     bound = bound if x is None else bound.check_rows(x, columns)
-    _check_prior(bound, len(columns))
+    check_length(getattr(bound, "prior", None), bound.parameter_count(len(columns)))
     return bound
-
-
-def _check_prior(model: Model, columns: int) -> None:
-    parameters = model.parameter_count(columns)
-    for part in getattr(model, "prior", None) or ():
-        if np.ndim(part) and len(part) != parameters:
-            raise ValueError(f"prior: it is for {len(part)} parameters, the model has {parameters} for these columns.")

@@ -18,10 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.models.base import Model, Rows
-from betacores.models.gaussian import check_own_prior
 from betacores.models.mixture_density import Components, integral_bounds, log_density, log_integral
 from betacores.models.mixture_start import clustered
-from betacores.models.prior import GaussianPrior
+from betacores.models.prior import GaussianPrior, check_length
 from betacores.models.scaled import ESCAPE, clean_share, held
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class GaussianMixture(Model):
     def bound(self, columns: list[str], labels: np.ndarray | None) -> Model:
         """Check that the prior is one for these columns."""
         del labels
-        check_own_prior(self.own_prior, self.parameter_count(len(columns)))
+        check_length(self.own_prior, self.parameter_count(len(columns)))
         return self
 
     def settled(self, rows: Rows) -> Model:

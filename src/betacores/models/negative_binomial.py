@@ -24,7 +24,7 @@ from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import Response, Rows
 from betacores.models.counts import LARGEST_ETA, Exposed, robust_line
 from betacores.models.negative_binomial_sum import half_deviance, power_sum
-from betacores.models.prior import GaussianPrior, gaussian_prior
+from betacores.models.prior import GaussianPrior, check_length, gaussian_prior
 from betacores.models.stirling import HALF_LOG_TAU, stirling_rest
 
 if TYPE_CHECKING:
@@ -101,9 +101,7 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
     def parameter_count(self, columns: int) -> int:
         """One coefficient a covariate, the intercept, and the dispersion unless it is known."""
         count = self.coefficient_count(columns)
-        for part in self.coefficient_prior:
-            if np.ndim(part) and len(part) != count:
-                raise ValueError(f"prior: it is for {len(part)} coefficients, the model has {count} for these columns.")
+        check_length(self.coefficient_prior, count, "coefficients")
         return count + self.further
 
     def parameter_names(self, columns: list[str]) -> list[str]:
