@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from closed_forms import exact_kl
 from sums_of_vectors import DRAWS, ROWS, errors, problem, weights_at
 
 import betacores as bc
@@ -151,17 +152,11 @@ def test_repeated_rows_change_nothing_but_who_is_taken():
 def test_front_door_comes_closer_the_larger_the_coreset():
     """The exact divergence between conjugate posteriors of a Gaussian's mean, prior N(0, I)."""
     x = np.random.default_rng(0).normal(0.5, 1, (400, 3))
-
-    def divergence(coreset):
-        own, full = 1 + coreset.weights.sum(), 1 + len(x)
-        away = coreset.weights @ coreset.X / own - x.sum(0) / full
-        return 0.5 * (3 * (full / own - 1 - np.log(full / own)) + full * away @ away)
-
     coreset = bc.summarize(x, method="frank-wolfe", size=100)
     assert (coreset.method, coreset.beta) == ("frank-wolfe", 0)
     assert len(coreset) <= 100
     assert np.array_equal(coreset.X, x[coreset.indices])
-    found = {m: divergence(coreset.at(m)) for m in (1, 10, 100)}
+    found = {m: exact_kl(coreset.at(m), x) for m in (1, 10, 100)}
     assert found[1] > 10 * found[10]
     # A random subset of m rows has a divergence of about 3N/2m.
     assert found[10] < 0.1 * 1.5 * 400 / 10

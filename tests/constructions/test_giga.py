@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from closed_forms import exact_kl
 from scipy.optimize import nnls
 from sums_of_vectors import DRAWS, ROWS, errors, problem, weights_at
 
@@ -183,15 +184,9 @@ def test_a_target_that_no_row_points_to_is_left_alone(vectors, target):
 def test_front_door_comes_far_closer_than_a_random_subset():
     """The exact divergence between conjugate posteriors of a Gaussian's mean, prior N(0, I)."""
     x = np.random.default_rng(0).normal(0.5, 1, (400, 3))
-
-    def divergence(coreset):
-        own, full = 1 + coreset.weights.sum(), 1 + len(x)
-        away = coreset.weights @ coreset.X / own - x.sum(0) / full
-        return 0.5 * (3 * (full / own - 1 - np.log(full / own)) + full * away @ away)
-
     coreset = bc.summarize(x, method="giga", size=30)
     assert (coreset.method, coreset.beta) == ("giga", 0)
     assert len(coreset) <= 30
     assert np.array_equal(coreset.X, x[coreset.indices])
     # A random subset of m rows has a divergence of about 3N/2m.
-    assert divergence(coreset) < 0.02 * 1.5 * 400 / 30
+    assert exact_kl(coreset, x) < 0.02 * 1.5 * 400 / 30
