@@ -83,3 +83,11 @@ def exact_kl(coreset, x, y=None, weights=None):
     """Divergence from a coreset's classical posterior to that of weighted rows, of a line or of a mean."""
     own = exact_posterior(coreset.X, coreset.y, coreset.weights)
     return gaussian_divergence(*own, *exact_posterior(x, y, weights))
+
+
+def mean_divergence(points, weights, x):
+    """`KL(π_w ‖ π)` between the posteriors of a Gaussian's mean given weighted points and all rows, prior N(0, I)."""
+    points, weights = np.asarray(points, np.float64), np.asarray(weights, np.float64)
+    own, full = 1 + weights.sum(), 1 + len(x)
+    away = weights @ points / own - x.sum(0) / full
+    return 0.5 * (x.shape[1] * (full / own - 1 - np.log(full / own)) + full * away @ away)

@@ -31,3 +31,19 @@ def check_derivatives(model, theta, rows, weights, beta):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(weights @ each, gradient, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(hessian, bends, rtol=1e-4, atol=2e-4 * max(1.0, np.abs(bends).max() ** 0.5))
+
+
+def check_against_slopes(model, theta, rows, weights, beta, *, rtol, atol):
+    """Assert the same, sharper, the Hessian by differences of gradients; `atol` is of gradient and Hessian."""
+    step, derivatives = 1e-5, jax.jit(likelihood_derivatives)
+    found = derivatives(model, theta, rows, weights, beta)
+    around = [
+        [derivatives(model, theta + side * step * e, rows, weights, beta) for side in (1, -1)]
+        for e in np.eye(len(theta))
+    ]
+    slope = [(there.value - here.value) / (2 * step) for there, here in around]
+    bend = [(there.gradient - here.gradient) / (2 * step) for there, here in around]
+    np.testing.assert_allclose(found.gradient, slope, rtol=rtol, atol=atol[0])
+    np.testing.assert_allclose(found.hessian, bend, rtol=rtol, atol=atol[1])
+    gradients = jax.jit(row_gradients)(model, theta, rows, beta)
+    np.testing.assert_allclose(weights @ gradients, found.gradient, rtol=1e-8, atol=1e-9)

@@ -6,8 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from betacores import noise
-from betacores.noise import robust_noise
+from betacores.noise import estimate, fixed_point, robust_noise
 from betacores.sources import ArraySource
 
 
@@ -87,8 +86,8 @@ def test_clean_rows_give_an_unbiased_variance(rows, columns, seeds):
 
 
 def test_degrees_of_freedom_are_classical_without_weights():
-    assert noise._freedom(1e-9) == pytest.approx(1.0)
-    assert noise._freedom(0.5) > 1
+    assert fixed_point._freedom(1e-9) == pytest.approx(1.0)
+    assert fixed_point._freedom(0.5) > 1
 
 
 @pytest.mark.parametrize(("rows", "columns", "share"), [(10, 1, 0.1), (30, 2, 0.2), (100, 5, 0.3), (200, 5, 0.4)])
@@ -223,6 +222,6 @@ def test_never_fails(intercept):
 
 def test_one_compilation_for_a_shape():
     found(*table(0))
-    compiled = noise._block_sums._cache_size()
+    compiled = estimate._block_sums._cache_size()
     found(*table(1, sigma=100.0, share=0.3, dirty=FAR["at 1e6"]), seed=1)
-    assert noise._block_sums._cache_size() == compiled
+    assert estimate._block_sums._cache_size() == compiled

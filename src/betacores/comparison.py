@@ -13,8 +13,9 @@ from betacores.constructions import METHODS
 from betacores.evaluation.draws import Sampler
 from betacores.evaluation.trial import ALL_ROWS, CLEAN_ROWS, Sampling, run_trial
 from betacores.front_door import check_arguments
-from betacores.inputs import Problem, read_problem, read_table
+from betacores.inputs import Problem, read_problem
 from betacores.models import Model
+from betacores.number_tables import read_table
 from betacores.responses import read_response
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy as np
 from betacores.checks import check_choice, check_number, check_seed
 from betacores.constructions.path import Path
 from betacores.divergence import as_beta
+from betacores.group_table import Grouped
 from betacores.groups import Groups
 from betacores.info import Info
 from betacores.models import Model
 from betacores.origin import Origin
 from betacores.posteriors import has_conjugate
 from betacores.posteriors.result import Given, Posterior
-from betacores.scores import beliefs
 
 if TYPE_CHECKING:
     import arviz
@@ -32,7 +32,7 @@ Likelihood = Literal["classical", "beta"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coreset:
+class Coreset(Grouped):
     """A weighted, cleansed summary of a table.
 
     Attributes
@@ -92,50 +92,6 @@ class Coreset:
     def __len__(self) -> int:
         """Return the number of chosen rows."""
         return len(self.indices)
-
-    @property
-    def groups(self) -> list[Any]:
-        """Labels of the groups that were kept, in order of selection."""
-        return [record["group"] for record in self.group_records() if record["rank"]]
-
-    @property
-    def group_weights(self) -> Float[np.ndarray, " k"]:
-        """Weights of the groups that were kept: the mean over their rows."""
-        return np.array([record["weight"] for record in self.group_records() if record["rank"]])
-
-    @property
-    def group_scores(self) -> dict[Any, float]:
-        """For every group how far its rows are believed: the mean of their scores, times the trust in covariates."""
-        grouping = self._grouping()
-        return dict(
-            zip(grouping.labels, grouping.means(beliefs(self.scores, self.covariate_scores)).tolist(), strict=True)
-        )
-
-    def group_table(self) -> pandas.DataFrame:
-        """Return all groups as a pandas DataFrame, those kept first, in order of selection.
-
-        Columns: ``group``, ``rank`` (of selection), ``weight``, ``rows``, ``score``, and the estimated
-        ``contamination`` with an interval that holds it with probability 95 %, ``low`` to ``high``.
-        """
-        import pandas
-
-        records = self.group_records()
-        frame = pandas.DataFrame({name: [record[name] for record in records] for name in records[0]})
-        return frame.assign(
-            group=pandas.Series([record["group"] for record in records], dtype=object),
-            rank=pandas.array([record["rank"] for record in records], dtype="Int64"),
-        )
-
-    def group_records(self) -> list[dict[str, Any]]:
-        """Return what `group_table` shows as plain dictionaries; groups that were not kept have no rank."""
-        from betacores.group_table import group_records
-
-        return group_records(self._grouping(), beliefs(self.scores, self.covariate_scores), self.indices, self.weights)
-
-    def _grouping(self) -> Groups:
-        if self.grouping is None:
-            raise ValueError("groups: the coreset was made of rows; pass groups= to summarize.")
-        return self.grouping
 
     def at(self, iteration: int) -> Coreset:
         """Return the coreset as it was after an outer iteration: one run gives every size."""
@@ -268,19 +224,9 @@ class Coreset:
             Take the rows as the table was handed in, with words, missing cells and columns that were left out; then
             come the response, if the table does not hold it, and ``weight``.
         """
-        import pandas
+        from betacores.export.frame import frame_of_rows, original_frame
 
-        if original:
-            from betacores.export.frame import original_frame
-
-            return original_frame(self)
-        extra = [self.weights] if self.y is None else [self.weights, self.y]
-        names = distinct([*self.columns, *(["weight", "y"][: len(extra)])])
-        frame = pandas.DataFrame(self.X, index=pandas.Index(self.indices, name="row"))
-        for column in extra:
-            frame[frame.shape[1]] = column
-        frame.columns = pandas.Index(names)
-        return frame
+        return original_frame(self) if original else frame_of_rows(self)
 
     def to_arviz(self, draws: int = 1000, sampler: Sampler | None = "nuts", **settings: Any) -> arviz.InferenceData:
         """Draw from the posterior as `posterior` does, with its settings, and return ArviZ data.
@@ -347,40 +293,6 @@ class Coreset:
 
     def __repr__(self) -> str:
         """Tell a person what it is."""
-        lines = [
-            f"Coreset: {len(self):,} of {self.row_count:,} rows "
-            f"(method {self.method!r}, model {self.model.name!r}, β = {self.beta:g})",
-            f"  weights: total {self.weights.sum():,.1f}"
-            + (f", from {self.weights.min():.3g} to {self.weights.max():.3g}" if len(self) else ""),
-            f"  contamination: about {self.contamination:.1%} of the rows do not fit "
-            + "(95 % interval {:.1%} to {:.1%})".format(*self.contamination_interval),
-            *self._quality(),
-            *(f"  {note}" for note in self.info.notes),
-            *(f"  warning: {warning}" for warning in self.info.warnings),
-        ]
-        return "\n".join(lines)
+        from betacores.description import described
 
-    def _quality(self) -> list[str]:
-        estimate = self.info.kl_estimate
-        # The estimate is that of the whole coreset, not of an earlier point of its path.
-        if estimate is None or not np.array_equal(self.weights, self.path.at(len(self.path.weights))[1]):
-            return []
-        if self.method == "merge":
-            theirs = "unknown" if self.info.inherited_kl is None else f"{self.info.inherited_kl:.2g}"
-            return [
-                f"  quality: KL divergence to the posterior of the sites' rows about {estimate}; what these state of "
-                f"themselves adds up to {theirs}"
-            ]
-        return [f"  quality: KL divergence to the β-posterior of all rows about {estimate}"]
-
-
-def distinct(names: list[str]) -> list[str]:
-    """Return names made distinct by underscores; input columns may be called anything, even "weight"."""
-    taken: set[str] = set()
-    result = []
-    for name in names:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        result.append(name)
-    return result
+        return described(self)

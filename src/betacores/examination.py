@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from betacores.inputs import LARGEST_CELL, Problem, bound_model, chosen_model, told_of_large_cells
+from betacores.inputs import Problem, bound_model, chosen_model
 from betacores.models import Model
+from betacores.number_tables import complain_of_constant
 from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, several_labels, two_labels
 from betacores.samples import large_sample
+from betacores.sources.base import LARGEST_CELL
+from betacores.sources.cells import clipped, told_of_large_cells
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Raw, Reader, ahead, as_numpy
@@ -61,11 +64,7 @@ def settle(columns: list[str], found: Findings, model: str | Model) -> Settled:
     if found.words and labels is None:
         said = "words" if found.values is None else repr(found.values[0].item())
         raise ValueError(f"y: expected numbers, got {said}; choose model='logistic' or 'softmax' for labels.")
-    constant = np.flatnonzero(found.low == found.high)
-    if constant.size:
-        listed = ", ".join(f"{columns[j]!r} (always {found.low[j]:g})" for j in constant[:5])
-        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-        raise ValueError(f"data: constant columns say nothing about rows; leave out {listed}{more}.")
+    complain_of_constant(columns, np.flatnonzero(found.low == found.high), found.low, "leave out")
     bound = bound_model(chosen, columns, labels, None, has_response=responds)
     return Settled(bound, labels, (*([note] if note else []), *told_of_large_cells(found.beyond)))
 
@@ -118,7 +117,7 @@ class Encoding:
     def __call__(self, column: Any) -> np.ndarray:
         """Return the numbers of a column."""
         if self.labels is None:
-            return np.clip(column, -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+            return clipped(column)
         if isinstance(column, np.ndarray) and len(self.labels) == 2:
             return np.where(column == self.labels[1], np.float32(1), np.float32(-1))
         if isinstance(column, np.ndarray):
@@ -150,7 +149,7 @@ def _pass(
             beyond += int((np.abs(raw.x) > LARGEST_CELL).sum())
         here = ids[slice(*np.searchsorted(ids, [raw.start, raw.start + len(raw.x)]))] - raw.start
         # In the precision they are computed in: the sample of a long table is what takes most memory.
-        xs.append(np.clip(raw.x[here], -LARGEST_CELL, LARGEST_CELL).astype(np.float32))
+        xs.append(clipped(raw.x[here]))
         if raw.y is not None:
             _check_response(reader, raw, response)
             if values is not None:

@@ -7,9 +7,63 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from betacores.groups import Groups
+from betacores.scores import beliefs
 
 if TYPE_CHECKING:
+    import pandas
     from jaxtyping import Float, Int
+
+
+class Grouped:
+    """The groups of a coreset, for `Coreset` to inherit: it has the fields."""
+
+    indices: Int[np.ndarray, " m"]
+    weights: Float[np.ndarray, " m"]
+    scores: Float[np.ndarray, " rows"]
+    covariate_scores: Float[np.ndarray, " rows"] | None
+    grouping: Groups | None
+
+    @property
+    def groups(self) -> list[Any]:
+        """Labels of the groups that were kept, in order of selection."""
+        return [record["group"] for record in self.group_records() if record["rank"]]
+
+    @property
+    def group_weights(self) -> Float[np.ndarray, " k"]:
+        """Weights of the groups that were kept: the mean over their rows."""
+        return np.array([record["weight"] for record in self.group_records() if record["rank"]])
+
+    @property
+    def group_scores(self) -> dict[Any, float]:
+        """For every group how far its rows are believed: the mean of their scores, times the trust in covariates."""
+        grouping = self._grouping()
+        return dict(
+            zip(grouping.labels, grouping.means(beliefs(self.scores, self.covariate_scores)).tolist(), strict=True)
+        )
+
+    def group_table(self) -> pandas.DataFrame:
+        """Return all groups as a pandas DataFrame, those kept first, in order of selection.
+
+        Columns: ``group``, ``rank`` (of selection), ``weight``, ``rows``, ``score``, and the estimated
+        ``contamination`` with an interval that holds it with probability 95 %, ``low`` to ``high``.
+        """
+        import pandas
+
+        records = self.group_records()
+        frame = pandas.DataFrame({name: [record[name] for record in records] for name in records[0]})
+        return frame.assign(
+            group=pandas.Series([record["group"] for record in records], dtype=object),
+            rank=pandas.array([record["rank"] for record in records], dtype="Int64"),
+        )
+
+    def group_records(self) -> list[dict[str, Any]]:
+        """Return what `group_table` shows as plain dictionaries; groups that were not kept have no rank."""
+        return group_records(self._grouping(), beliefs(self.scores, self.covariate_scores), self.indices, self.weights)
+
+    def _grouping(self) -> Groups:
+        if self.grouping is None:
+            raise ValueError("groups: the coreset was made of rows; pass groups= to summarize.")
+        return self.grouping
 
 
 def group_records(

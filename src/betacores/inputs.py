@@ -5,17 +5,15 @@ Every check is made before any work begins, and every error says what was receiv
 
 from __future__ import annotations
 
-import difflib
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 from betacores.checks import check_choice
 from betacores.models import MODELS, Model, Rows
+from betacores.models.prior import check_length
+from betacores.number_tables import check_not_constant, read_table
 from betacores.responses import (
     all_numbers,
     check_few_labels,
@@ -26,7 +24,7 @@ from betacores.responses import (
     two_labels,
 )
 from betacores.sources import ArraySource
-from betacores.sources.base import LARGEST_CELL
+from betacores.sources.cells import beyond, clipped, told_of_large_cells
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,13 @@ def read_problem(data: Any, y: Any, model: str | Model, weights: Any = None) -> 
     labels = None
     if response is not None and model.response in ("binary", "classes"):
         labels = two_labels(response) if model.response == "binary" else several_labels(response)
-    _check_not_constant(x, columns)
+    check_not_constant(x, columns)
     model = bound_model(model, columns, labels, x, has_response=response is not None)
-    beyond = _beyond(x)
+    large = beyond(x)
     if response is not None and labels is None:
         response = numeric_response(response, model.response)
-        beyond += _beyond(response)
-    notes = [*([note] if note else []), *told_of_large_cells(beyond)]
+        large += beyond(response)
+    notes = [*([note] if note else []), *told_of_large_cells(large)]
     rows = encode_rows(x, response, labels)
     model.check(rows)
     return Problem(model, ArraySource(rows.x, rows.y, columns, weights), x, response, labels, tuple(notes))
@@ -83,85 +81,10 @@ def encode_rows(x: np.ndarray, y: np.ndarray | None, labels: np.ndarray | None) 
     Two labels become −1 and +1, more become their places.
     """
     if y is None or labels is None:
-        return Rows(_inside(x), None if y is None else _inside(y))
+        return Rows(clipped(x), None if y is None else clipped(y))
     if len(labels) > 2:
-        return Rows(_inside(x), np.searchsorted(labels, y).astype(np.float32))
-    return Rows(_inside(x), np.where(y == labels[1], np.float32(1), np.float32(-1)))
-
-
-def read_table(data: Any) -> tuple[np.ndarray, list[str]]:
-    """Return a table of finite numbers and its column names."""
-    if data is None or isinstance(data, (str, bytes)):
-        raise TypeError(f"data: expected a table of numbers (array or DataFrame), got {data!r}.")
-    names, table = _frame(data)
-    if names is None:
-        if isinstance(data, np.ma.MaskedArray) and data.mask.any():
-            data = np.where(np.ma.getmaskarray(data), np.nan, np.ma.getdata(data).astype(np.float64))
-        table = np.asarray(data)
-        if table.ndim != 2:
-            hint = " For one column use data.reshape(-1, 1)." if table.ndim == 1 else ""
-            raise ValueError(f"data: expected two dimensions (rows, columns), got shape {table.shape}.{hint}")
-        names = [f"x{i}" for i in range(table.shape[1])]
-        table = _numbers(table, names)
-    rows, columns = table.shape
-    if rows < 2 or columns < 1:
-        raise ValueError(f"data: expected at least two rows and one column, got {rows} rows and {columns} columns.")
-    _check_finite(table, names)
-    return table, names
-
-
-def is_device_array(data: Any) -> bool:
-    """Return whether an array is JAX's."""
-    return isinstance(data, jax.Array)
-
-
-def is_frame(data: Any) -> bool:
-    """Return whether a table is a DataFrame: pandas, polars, pyarrow."""
-    if isinstance(data, np.ndarray) or is_device_array(data):
-        return False
-    import narwhals.stable.v2 as nw
-
-    return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
-
-
-def named_response(data: Any, y: Any, target: str | None, groups: Any = None) -> tuple[Any, Any, str | None]:
-    """Return the table without its response, the response, and its name if it has one.
-
-    Parameters
-    ----------
-    data, y
-        The table, and the response if it is no column of it.
-    target
-        The column of the response otherwise.
-    groups
-        As of `summarize`: a column cannot be both.
-    """
-    if target is None and (y is None or isinstance(y, np.ndarray) or is_device_array(y)):
-        return data, y, None
-    import narwhals.stable.v2 as nw
-
-    if target is None:
-        series = nw.from_native(y, series_only=True, pass_through=True)
-        called = isinstance(series, nw.Series) and isinstance(series.name, str) and series.name
-        return data, y, series.name if called else None
-    if y is not None:
-        raise ValueError(f"target: the response was given as y already; leave out y, or target={target!r}.")
-    if not is_frame(data):
-        raise ValueError(f"target: {target!r} names a column, and data has no names; pass a DataFrame, or y.")
-    frame = nw.from_native(data, eager_only=True)
-    if target not in frame.columns:
-        columns = [str(name) for name in frame.columns]
-        near = difflib.get_close_matches(str(target), columns, n=3) or columns[:10]
-        raise ValueError(f"target: data has no column {target!r}; it has {', '.join(map(repr, near))}.")
-    named = [groups] if isinstance(groups, str) else [name for name in frame.columns if _among(name, groups)]
-    # A list of words may be labels of rows, one of which is the name of a column by chance.
-    if target in named and (isinstance(groups, str) or len(named) == len(groups)):
-        raise ValueError(f"target: {target!r} names groups as well; a column is the response or names groups.")
-    return frame.drop([target]).to_native(), frame[target].to_native(), str(target)
-
-
-def _among(name: str, groups: Any) -> bool:
-    return isinstance(groups, (list, tuple)) and any(isinstance(one, str) and one == name for one in groups)
+        return Rows(clipped(x), np.searchsorted(labels, y).astype(np.float32))
+    return Rows(clipped(x), np.where(y == labels[1], np.float32(1), np.float32(-1)))
 
 
 def read_weights(weights: Any, rows: int) -> np.ndarray | None:
@@ -208,101 +131,5 @@ def bound_model(
         raise ValueError(f"y: the model {model.name!r} needs a response; pass y, one value a row.")
     bound = model.bound(columns, labels)
     bound = bound if x is None else bound.check_rows(x, columns)
-    _check_prior(bound, len(columns))
+    check_length(getattr(bound, "prior", None), bound.parameter_count(len(columns)))
     return bound
-
-
-def told_of_large_cells(beyond: int) -> list[str]:
-    """Return what to say of cells that are too large."""
-    if not beyond:
-        return []
-    return [
-        f"{beyond} cells beyond ±{LARGEST_CELL:g} were computed with as ±{LARGEST_CELL:g}; "
-        "the rows are kept as given. If they are not errors, rescale the columns."
-    ]
-
-
-def _frame(data: Any) -> tuple[list[str] | None, np.ndarray]:
-    """Return names and numbers of a pandas or polars DataFrame; no names if it is something else."""
-    if not is_frame(data):
-        return None, np.empty((0, 0))
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(data, eager_only=True)
-    names = [str(name) for name in frame.columns]
-    columns = []
-    for name, series in zip(names, frame.iter_columns(), strict=True):
-        present = series.drop_nulls()
-        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-            raise ValueError(_not_numeric(name, present[0] if len(present) else None))
-        column = np.full(len(series), np.nan)
-        column[~series.is_null().to_numpy()] = present.to_numpy()
-        columns.append(column)
-    return names, np.column_stack(columns) if columns else np.empty((len(frame), 0))
-
-
-def _numbers(table: np.ndarray, names: list[str]) -> np.ndarray:
-    if table.dtype in (np.float32, np.float64):
-        return table
-    if table.dtype.kind in "fiub":
-        return table.astype(np.float64)
-    if table.dtype.kind == "c":
-        raise ValueError("data: complex numbers cannot be summarised; pass real and imaginary parts as columns.")
-    for j, name in enumerate(names):
-        for value in table[:, j].tolist():
-            if isinstance(value, (str, bytes)) or not isinstance(value, (numbers.Real, type(None))):
-                raise ValueError(_not_numeric(name, value))
-    return np.array([[math.nan if v is None else float(v) for v in row] for row in table.tolist()]).reshape(table.shape)
-
-
-def _not_numeric(name: str, value: Any) -> str:
-    return (
-        f"data: column {name!r} is not numeric (it holds {value!r}); encode it as numbers, one-hot for categories, or "
-        "leave it out. bc.make_robust_preprocessor().fit_transform(data) does so, and the estimators, such as "
-        "bc.CoresetSelector, take the table as it is."
-    )
-
-
-def _check_prior(model: Model, columns: int) -> None:
-    parameters = model.parameter_count(columns)
-    for part in getattr(model, "prior", None) or ():
-        if np.ndim(part) and len(part) != parameters:
-            raise ValueError(f"prior: it is for {len(part)} parameters, the model has {parameters} for these columns.")
-
-
-def _check_finite(table: np.ndarray, names: list[str]) -> None:
-    # Extremes are not finite if a cell is not, and need no second table.
-    if np.isfinite(table.min()) and np.isfinite(table.max()):
-        return
-    bad = ~np.isfinite(table)
-    row, column = np.argwhere(bad)[0]
-    raise ValueError(
-        f"data: row {row}, column {names[column]!r} is {table[row, column]} ({bad.sum()} such cells in all, in "
-        f"{bad.any(1).sum()} rows); drop those rows or fill the cells: bc.make_robust_preprocessor() fills them and "
-        "tells where, and so do the estimators, such as bc.CoresetSelector."
-    )
-
-
-def _check_not_constant(table: np.ndarray, names: list[str]) -> None:
-    # Few columns are constant over the first rows, and only those have to be looked at whole.
-    suspects = np.flatnonzero((table[:1000] == table[0]).all(0))
-    constant = np.array([j for j in suspects if (table[:, j] == table[0, j]).all()], int)
-    if constant.size:
-        listed = ", ".join(f"{names[j]!r} (always {table[0, j]:g})" for j in constant[:5])
-        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-        raise ValueError(f"data: constant columns say nothing about rows; drop {listed}{more}.")
-
-
-def _beyond(values: np.ndarray) -> int:
-    """Return how many numbers are too large."""
-    if not values.size or (values.dtype.kind != "f" and values.dtype.itemsize < 8):
-        return 0
-    if -LARGEST_CELL <= values.min() and values.max() <= LARGEST_CELL:
-        return 0
-    return int((np.abs(values.astype(np.float64)) > LARGEST_CELL).sum())
-
-
-def _inside(values: np.ndarray) -> np.ndarray:
-    if not _beyond(values):
-        return values.astype(np.float32)
-    return np.clip(np.asarray(values, np.float64), -LARGEST_CELL, LARGEST_CELL).astype(np.float32)

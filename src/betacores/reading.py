@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from betacores.device_examination import examined_on_device
 from betacores.examination import examined
 from betacores.groups import Groups, read_groups
-from betacores.inputs import Problem, is_frame, named_response, read_problem
+from betacores.inputs import Problem, read_problem
+from betacores.number_tables import is_frame
 from betacores.opening import is_dask, opened, stays
 from betacores.origin import Origin
+from betacores.responses import named_response
 from betacores.sources.base import BLOCK_ROWS
 from betacores.sources.device import on_accelerator
 

@@ -1,15 +1,54 @@
-"""The response: one value a row, checked, and told to be numbers, counts or labels."""
+"""The response: found in the table or beside it, one value a row, checked, and told to be numbers, counts or labels."""
 
 from __future__ import annotations
 
+import difflib
 import numbers
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from betacores.number_tables import is_device_array, is_frame
+
 # A response of more labels is hardly one of classes; words of more kinds are not taken for classes unasked.
 MOST_LABELS, FEW_LABELS = 1000, 20
+
+
+def named_response(data: Any, y: Any, target: str | None, groups: Any = None) -> tuple[Any, Any, str | None]:
+    """Return the table without its response, the response, and its name if it has one.
+
+    Parameters
+    ----------
+    data, y
+        The table, and the response if it is no column of it.
+    target
+        The column of the response otherwise.
+    groups
+        As of `summarize`: a column cannot be both.
+    """
+    if target is None and (y is None or isinstance(y, np.ndarray) or is_device_array(y)):
+        return data, y, None
+    import narwhals.stable.v2 as nw
+
+    if target is None:
+        series = nw.from_native(y, series_only=True, pass_through=True)
+        called = isinstance(series, nw.Series) and isinstance(series.name, str) and series.name
+        return data, y, series.name if called else None
+    if y is not None:
+        raise ValueError(f"target: the response was given as y already; leave out y, or target={target!r}.")
+    if not is_frame(data):
+        raise ValueError(f"target: {target!r} names a column, and data has no names; pass a DataFrame, or y.")
+    frame = nw.from_native(data, eager_only=True)
+    if target not in frame.columns:
+        columns = [str(name) for name in frame.columns]
+        near = difflib.get_close_matches(str(target), columns, n=3) or columns[:10]
+        raise ValueError(f"target: data has no column {target!r}; it has {', '.join(map(repr, near))}.")
+    named = [groups] if isinstance(groups, str) else [name for name in frame.columns if _among(name, groups)]
+    # A list of words may be labels of rows, one of which is the name of a column by chance.
+    if target in named and (isinstance(groups, str) or len(named) == len(groups)):
+        raise ValueError(f"target: {target!r} names groups as well; a column is the response or names groups.")
+    return frame.drop([target]).to_native(), frame[target].to_native(), str(target)
 
 
 def read_response(y: Any, rows: int) -> np.ndarray:
@@ -143,3 +182,7 @@ def is_missing(value: Any) -> bool:
     except TypeError:
         # pandas.NA will not be compared.
         return True
+
+
+def _among(name: str, groups: Any) -> bool:
+    return isinstance(groups, (list, tuple)) and any(isinstance(one, str) and one == name for one in groups)

@@ -25,10 +25,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from betacores.constructions.path import Path
-from betacores.coreset import Coreset, distinct
+from betacores.coreset import Coreset
 from betacores.groups import Groups
 from betacores.info import Info
 from betacores.models import MODELS, GaussianPrior, Model
+from betacores.names import distinct
 from betacores.quality import KLEstimate
 from betacores.row_numbers import read_numbers, write_numbers
 

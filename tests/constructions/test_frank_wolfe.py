@@ -2,36 +2,19 @@
 
 import numpy as np
 import pytest
+from closed_forms import exact_kl
+from sums_of_vectors import DRAWS, ROWS, errors, problem, weights_at
 
 import betacores as bc
 from betacores.constructions.frank_wolfe import frank_wolfe
 
-ROWS, DRAWS, SIZE = 80, 12, 40
-
-
-def weights_at(path, size, rows=ROWS):
-    weights = np.zeros(rows)
-    np.add.at(weights, path.indices, path.weights[min(size, len(path.weights)) - 1])
-    return weights
-
-
-def errors(path, vectors, target):
-    fits = [weights_at(path, m, len(vectors)) @ vectors for m in range(1, len(path.weights) + 1)]
-    return np.linalg.norm(target - np.array(fits), axis=1)
+SIZE = 40
 
 
 def vertices(vectors, total=None):
     """Corners of `{w ≥ 0, Σ w σ = total}` seen through the vectors: each row alone, made as long as the total."""
     lengths = np.linalg.norm(vectors, axis=1)
     return vectors / lengths[:, None] * (lengths.sum() if total is None else total)
-
-
-def problem(seed, rows=ROWS, draws=DRAWS):
-    """Vectors of very different lengths, and the sum of all of them, which lies in the polytope."""
-    rng = np.random.default_rng(seed)
-    vectors = rng.normal(size=(rows, draws)) + rng.normal(size=draws)
-    vectors *= rng.lognormal(0, 1, size=(rows, 1))
-    return vectors, vectors.sum(0)
 
 
 @pytest.fixture(params=range(4))
@@ -169,17 +152,11 @@ def test_repeated_rows_change_nothing_but_who_is_taken():
 def test_front_door_comes_closer_the_larger_the_coreset():
     """The exact divergence between conjugate posteriors of a Gaussian's mean, prior N(0, I)."""
     x = np.random.default_rng(0).normal(0.5, 1, (400, 3))
-
-    def divergence(coreset):
-        own, full = 1 + coreset.weights.sum(), 1 + len(x)
-        away = coreset.weights @ coreset.X / own - x.sum(0) / full
-        return 0.5 * (3 * (full / own - 1 - np.log(full / own)) + full * away @ away)
-
     coreset = bc.summarize(x, method="frank-wolfe", size=100)
     assert (coreset.method, coreset.beta) == ("frank-wolfe", 0)
     assert len(coreset) <= 100
     assert np.array_equal(coreset.X, x[coreset.indices])
-    found = {m: divergence(coreset.at(m)) for m in (1, 10, 100)}
+    found = {m: exact_kl(coreset.at(m), x) for m in (1, 10, 100)}
     assert found[1] > 10 * found[10]
     # A random subset of m rows has a divergence of about 3N/2m.
     assert found[10] < 0.1 * 1.5 * 400 / 10

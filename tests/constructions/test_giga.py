@@ -2,30 +2,18 @@
 
 import numpy as np
 import pytest
+from closed_forms import exact_kl
 from scipy.optimize import nnls
+from sums_of_vectors import DRAWS, ROWS, errors, problem, weights_at
 
 import betacores as bc
 from betacores.constructions.giga import giga
 
-ROWS, DRAWS, SIZE = 80, 12, 40
+SIZE = 40
 
 
 def unit(vector):
     return vector / np.linalg.norm(vector)
-
-
-def weights_at(path, size, rows):
-    """Weights of all rows at a size; after an early stop, those it stopped with."""
-    weights = np.zeros(rows)
-    np.add.at(weights, path.indices, path.weights[min(size, len(path.weights)) - 1])
-    return weights
-
-
-def errors(path, vectors, target):
-    rows = len(vectors)
-    return np.array(
-        [np.linalg.norm(target - weights_at(path, m, rows) @ vectors) for m in range(1, len(path.weights) + 1)]
-    )
 
 
 def paper(vectors, target, size):
@@ -52,14 +40,6 @@ def paper(vectors, target, size):
     return np.array(path)
 
 
-def problem(seed, rows=ROWS, draws=DRAWS):
-    """Vectors of very different lengths, and the sum of all of them."""
-    rng = np.random.default_rng(seed)
-    vectors = rng.normal(size=(rows, draws)) + rng.normal(size=draws)
-    vectors *= rng.lognormal(0, 1, size=(rows, 1))
-    return vectors, vectors.sum(0)
-
-
 @pytest.fixture(params=range(4))
 def case(request):
     vectors, target = problem(request.param)
@@ -71,7 +51,7 @@ def test_weights_are_those_of_the_paper(case):
     expected = paper(vectors, target, SIZE)
     assert len(path.weights) == SIZE
     for m in range(1, SIZE + 1):
-        found = weights_at(path, m, ROWS)
+        found = weights_at(path, m)
         np.testing.assert_allclose(found, expected[m - 1], rtol=1e-6, atol=1e-9, err_msg=f"size {m}")
 
 
@@ -108,7 +88,7 @@ def test_second_row_is_the_best_to_go_to_from_the_first():
 def test_no_other_scale_of_the_weights_is_better(case):
     vectors, target, path = case
     for m in range(1, SIZE + 1):
-        fit = weights_at(path, m, ROWS) @ vectors
+        fit = weights_at(path, m) @ vectors
         assert abs(fit @ (target - fit)) < 1e-9 * target @ target
 
 
@@ -143,7 +123,7 @@ def test_a_target_along_one_row_is_recovered_by_that_row_alone():
     target = 7.5 * vectors[11]
     path = giga(vectors, target, size=5)
     for m in range(1, len(path.weights) + 1):
-        np.testing.assert_allclose(weights_at(path, m, ROWS)[11], 7.5, rtol=1e-6)
+        np.testing.assert_allclose(weights_at(path, m)[11], 7.5, rtol=1e-6)
         assert errors(path, vectors, target)[m - 1] < 1e-6 * np.linalg.norm(target)
 
 
@@ -204,15 +184,9 @@ def test_a_target_that_no_row_points_to_is_left_alone(vectors, target):
 def test_front_door_comes_far_closer_than_a_random_subset():
     """The exact divergence between conjugate posteriors of a Gaussian's mean, prior N(0, I)."""
     x = np.random.default_rng(0).normal(0.5, 1, (400, 3))
-
-    def divergence(coreset):
-        own, full = 1 + coreset.weights.sum(), 1 + len(x)
-        away = coreset.weights @ coreset.X / own - x.sum(0) / full
-        return 0.5 * (3 * (full / own - 1 - np.log(full / own)) + full * away @ away)
-
     coreset = bc.summarize(x, method="giga", size=30)
     assert (coreset.method, coreset.beta) == ("giga", 0)
     assert len(coreset) <= 30
     assert np.array_equal(coreset.X, x[coreset.indices])
     # A random subset of m rows has a divergence of about 3N/2m.
-    assert divergence(coreset) < 0.02 * 1.5 * 400 / 30
+    assert exact_kl(coreset, x) < 0.02 * 1.5 * 400 / 30

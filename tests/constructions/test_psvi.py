@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from closed_forms import mean_divergence
 from scipy.optimize import nnls
 
 import betacores as bc
@@ -15,14 +16,6 @@ from betacores.sources import ArraySource
 
 # One shape for all small problems, so that they share their compilations.
 QUICK = {"size": 8, "sizes": (4, 8), "draws": 30, "steps": 50, "batch_optimise": 50}
-
-
-def divergence(points, weights, x):
-    """`KL(π_w ‖ π)` between the posteriors of a Gaussian's mean given weighted points and all rows, prior N(0, I)."""
-    points, weights = np.asarray(points, np.float64), np.asarray(weights, np.float64)
-    own, full = 1 + weights.sum(), 1 + len(x)
-    away = weights @ points / own - x.sum(0) / full
-    return 0.5 * (x.shape[1] * (full / own - 1 - np.log(full / own)) + full * away @ away)
 
 
 def at(path, size):
@@ -46,12 +39,12 @@ def paper_path():
 
 def test_few_points_carry_a_posterior_of_twenty_dimensions():
     x = paper_table()
-    plain = {m: divergence(x[:m], np.full(m, len(x) / m), x) for m in (10, 100)}
+    plain = {m: mean_divergence(x[:m], np.full(m, len(x) / m), x) for m in (10, 100)}
     assert min(plain.values()) > 100
     # At the published rate points travel by less than one scale in all: few of them may not get there.
     for m, most in ((10, 0.1 * plain[10]), (100, 10)):
         points, weights, _ = at(paper_path(), m)
-        assert divergence(points.x, weights, x) < most
+        assert mean_divergence(points.x, weights, x) < most
 
 
 def test_points_have_moved_away_from_the_rows_they_started_from():
@@ -70,7 +63,7 @@ def test_points_do_better_than_the_best_weights_of_rows():
     # Least squares of natural parameters in the metric of the posterior, a bound from below on the mean's part.
     best, _ = nnls(x[rows].T, x.sum(0))
     best *= len(x) / best.sum()
-    assert divergence(points.x, weights, x) < 0.2 * divergence(x[rows], best, x)
+    assert mean_divergence(points.x, weights, x) < 0.2 * mean_divergence(x[rows], best, x)
 
 
 def test_every_size_has_points_of_its_own_and_no_more_than_asked():
@@ -106,10 +99,12 @@ def exact_gradients(points, weights, x):
     for place in np.ndindex(points.shape):
         change = np.zeros_like(points)
         change[place] = step
-        up, down = divergence(points + change, weights, x), divergence(points - change, weights, x)
+        up, down = mean_divergence(points + change, weights, x), mean_divergence(points - change, weights, x)
         by_points[place] = (up - down) / (2 * step)
     steps = step * np.eye(len(weights))
-    by_weights = [(divergence(points, weights + e, x) - divergence(points, weights - e, x)) / (2 * step) for e in steps]
+    by_weights = [
+        (mean_divergence(points, weights + e, x) - mean_divergence(points, weights - e, x)) / (2 * step) for e in steps
+    ]
     return by_points, np.array(by_weights)
 
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from betacores.datasets import paper
+from betacores import datasets
+from betacores.datasets import hospital, paper, splits
 from betacores.datasets.files import FILES
 
 ROWS = 60
@@ -32,11 +33,11 @@ def tiny_adult():
 
 def tiny_hospital():
     rng = np.random.default_rng(3)
-    columns = {name: rng.integers(0, 9, ROWS) for name in paper.HOSPITAL_NUMERIC}
-    columns |= {name: words("250", "8.5", "V27", "401") for name in paper.HOSPITAL_DIAGNOSES}
+    columns = {name: rng.integers(0, 9, ROWS) for name in hospital.NUMERIC}
+    columns |= {name: words("250", "8.5", "V27", "401") for name in hospital.DIAGNOSES}
     # Three encounters a patient, the latest first in the file.
     columns |= {"encounter_id": np.arange(ROWS)[::-1], "patient_nbr": np.arange(ROWS) % 20}
-    columns |= {name: words("?") for name in paper.HOSPITAL_UNUSED[2:]}
+    columns |= {name: words("?") for name in hospital.UNUSED[2:]}
     columns["A1Cresult"] = rng.choice(["None", ">7"], ROWS)
     columns["race"] = np.where(np.arange(ROWS) >= 40, "?", words("A", "B", "C"))
     columns["examide"] = words("No")
@@ -75,7 +76,7 @@ TINY = {
     "bike_sharing": tiny_bikes,
 }
 every = pytest.mark.parametrize("name", FILES)
-preparations = pytest.mark.parametrize("preparation", paper.PREPARATIONS)
+preparations = pytest.mark.parametrize("preparation", splits.PREPARATIONS)
 
 
 def write(path, columns):
@@ -87,7 +88,7 @@ def write(path, columns):
 @preparations
 def test_tiny_files_are_prepared(tmp_path, name, preparation):
     path = write(tmp_path / "tiny.parquet", TINY[name]())
-    load = functools.partial(getattr(paper, name), preparation=preparation, path=path)
+    load = functools.partial(getattr(datasets, name), preparation=preparation, path=path)
     split = load(seed=1)
     assert split.x_train.shape == (len(split.y_train), len(split.columns))
     assert split.x_test.shape == (len(split.y_test), len(split.columns))
@@ -102,9 +103,9 @@ def test_tiny_files_are_prepared(tmp_path, name, preparation):
 @preparations
 def test_test_rows_teach_nothing(tmp_path, monkeypatch, name, preparation):
     """Training rows come out the same when the features of the test rows are replaced."""
-    monkeypatch.setattr(paper, "HOSPITAL_TRAINING", 12)
+    monkeypatch.setattr(hospital, "TRAINING", 12)
     columns = TINY[name]()
-    load = functools.partial(getattr(paper, name), preparation=preparation)
+    load = functools.partial(getattr(datasets, name), preparation=preparation)
     if name in ("adult", "phishing", "hospital_readmissions"):
         load = functools.partial(load, balanced=False)
     before = load(path=write(tmp_path / "before.parquet", columns))
@@ -159,7 +160,7 @@ def test_adult_drops_missing_rows_reads_dotted_labels_and_balances(tmp_path):
 
 def test_hospital_takes_first_known_values_by_encounter(tmp_path):
     columns = tiny_hospital()
-    split = paper.hospital_readmissions(path=write(tmp_path / "tiny.parquet", columns), preparation="robust")
+    split = hospital.hospital_readmissions(path=write(tmp_path / "tiny.parquet", columns), preparation="robust")
     # The first encounter of patient p is row 40 + p; its race is missing and comes from row 20 + p.
     rows = [40 + p for p in range(20) if columns["diag_1"][40 + p] != "V27"]
     np.testing.assert_array_equal(split.y_train, columns["readmitted"][rows] != "NO")
@@ -176,28 +177,28 @@ def tiny_cells():
     patient = columns["patient_nbr"]
     columns |= {"race": words("A"), "age": np.where(patient < 14, "[80-90)", "[20-30)")}
     columns["gender"] = np.where(patient < 5, "Female", "Male")
-    columns |= {name: np.where(patient % 10 == 6, "V27", "250") for name in paper.HOSPITAL_DIAGNOSES}
+    columns |= {name: np.where(patient % 10 == 6, "V27", "250") for name in hospital.DIAGNOSES}
     return columns
 
 
 def test_hospital_groups_are_parts_of_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr(paper, "SMALL_CELL", 5)
+    monkeypatch.setattr(hospital, "SMALL_CELL", 5)
     path = write(tmp_path / "tiny.parquet", tiny_cells())
-    groups = paper.hospital_groups(path=path)
-    split = paper.hospital_readmissions(path=path)
+    groups = hospital.hospital_groups(path=path)
+    split = hospital.hospital_readmissions(path=path)
     assert len(groups) == len(split.y_train) == 18
     assert groups[:5] == [None] * 5, "five women are too few for groups"
     assert groups[13:] == [None] * 5, "and of the six young men one was dropped"
     sizes = Counter(groups[5:13])
     assert sizes.keys() == {("[80-90)", "A", "Male", quality) for quality in range(3)}
     assert sorted(sizes.values()) == [2, 3, 3]
-    assert paper.hospital_groups(path=path) == groups
-    assert any(paper.hospital_groups(path=path, seed=seed) != groups for seed in range(1, 4))
+    assert hospital.hospital_groups(path=path) == groups
+    assert any(hospital.hospital_groups(path=path, seed=seed) != groups for seed in range(1, 4))
 
 
 def test_hospital_groups_need_their_columns(tmp_path):
     with pytest.raises(ValueError, match="lacks columns: 'age', 'gender'"):
-        paper.hospital_groups(path=write(tmp_path / "tiny.parquet", tiny_hospital()))
+        hospital.hospital_groups(path=write(tmp_path / "tiny.parquet", tiny_hospital()))
 
 
 @pytest.mark.data
@@ -207,10 +208,10 @@ def test_real_hospital_groups():
     sizes = Counter(group for group in groups if group is not None)
     assert (len(sizes), sizes.total()) == (165, 54_615)
     for cell in {group[:3] for group in sizes}:
-        parts = [sizes[paper.HospitalGroup(*cell, quality)] for quality in range(3)]
+        parts = [sizes[hospital.HospitalGroup(*cell, quality)] for quality in range(3)]
         assert sum(parts) > 40
         assert max(parts) - min(parts) <= 1
-    again, other = paper.hospital_groups(seed=0), paper.hospital_groups(seed=1)
+    again, other = hospital.hospital_groups(seed=0), hospital.hospital_groups(seed=1)
     assert again == groups
     assert other != groups
     assert [g and g[:3] for g in other] == [g and g[:3] for g in groups], "the seed moves no row to another cell"
@@ -231,13 +232,13 @@ def test_bad_requests_are_refused(tmp_path):
     columns = tiny_hospital()
     del columns["readmitted"]
     with pytest.raises(ValueError, match="lacks columns: 'readmitted'"):
-        paper.hospital_readmissions(path=write(tmp_path / "tiny.parquet", columns))
+        hospital.hospital_readmissions(path=write(tmp_path / "tiny.parquet", columns))
 
 
 @functools.cache
 def real(name, **settings):
     try:
-        return getattr(paper, name)(**settings)
+        return getattr(datasets, name)(**settings)
     except FileNotFoundError:
         pytest.skip(f"BETACORES_DATA does not hold {FILES[name].file}")
 
@@ -245,7 +246,7 @@ def real(name, **settings):
 @functools.cache
 def real_groups(seed):
     real("hospital_readmissions")  # Skips where the file is missing.
-    return paper.hospital_groups(seed=seed)
+    return hospital.hospital_groups(seed=seed)
 
 
 # Training rows, columns, test rows, and positive training and test rows where labels are counted.

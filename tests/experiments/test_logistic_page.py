@@ -124,7 +124,7 @@ def test_page_table_and_figure_are_written(tmp_path):
 
     results = made_up(accuracy)
     pages = logistic_page.write(tmp_path, results, 3, 0, quick=False)
-    figure = logistic_figures.draw(tmp_path, results)
+    (figure,) = logistic_figures.draw(tmp_path, results)
     text = pages[0].read_text(encoding="utf-8")
     for words in ("reproduce logistic --trials 3 --seed 0`", "Covertype", "## Aims", "structured-flips", "R-hat"):
         assert words in text

@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from finite_differences import check_against_slopes
+from model_checks import check_finite, check_scores_average_one
 from scipy import stats
 
 import betacores as bc
-from betacores.divergence import likelihood, log_scores
+from betacores.divergence import likelihood
 from betacores.models import NegativeBinomialRegression, PoissonRegression, Rows, gaussian_prior
 from betacores.models.negative_binomial_sum import power_sum as dispersed_sum
 from betacores.models.poisson import power_sum
-from betacores.posteriors.derivatives import likelihood_derivatives, row_gradients
 
 BETAS = (0.01, 0.1, 0.5, 1.0, 1.4)
 MEANS = np.array([1e-6, 1e-3, 0.1, 1.0, 3.0, 9.99, 10.01, 14.0, 29.0, 31.5, 60.0, 300.0, 1e4, 1e6])
@@ -129,8 +130,7 @@ def model_rows(name, rows=4000, seed=0):
 def test_scores_of_rows_from_the_model_average_one(name):
     model, rows, theta = model_rows(name)
     for beta in (0.1, 0.5, 1.0):
-        scores = np.exp(np.asarray(jax.jit(log_scores)(model, theta, rows, jnp.float32(beta)), float))
-        assert scores.mean() == pytest.approx(1, abs=4 * scores.std() / np.sqrt(len(scores)))
+        check_scores_average_one(model, theta, rows, beta)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -142,29 +142,12 @@ def test_the_likelihood_of_a_small_beta_is_the_log_likelihood(name):
         np.testing.assert_allclose(near, at, rtol=2e-5)
 
 
-derivatives = jax.jit(likelihood_derivatives)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_and_hessians_are_those_of_finite_differences(name):
-    step = 1e-5
     with jax.enable_x64(True):
         model, rows, theta = model_rows(name, 4)
-        weights = jnp.linspace(0.5, 2.0, 4)
         for beta in (None, jnp.asarray(0.4)):
-            found = derivatives(model, theta, rows, weights, beta)
-            around = [
-                [derivatives(model, theta + side * step * e, rows, weights, beta) for side in (1, -1)]
-                for e in np.eye(len(theta))
-            ]
-            slope = [(there.value - here.value) / (2 * step) for there, here in around]
-            bend = [(there.gradient - here.gradient) / (2 * step) for there, here in around]
-            np.testing.assert_allclose(found.gradient, slope, rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(found.hessian, bend, rtol=1e-5, atol=2e-5)
-            if name != "unknown":
-                continue
-            gradients = row_gradients(model, theta, rows, beta)
-            np.testing.assert_allclose(weights @ gradients, found.gradient, rtol=1e-8, atol=1e-9)
+            check_against_slopes(model, theta, rows, jnp.linspace(0.5, 2.0, 4), beta, rtol=1e-5, atol=(1e-6, 2e-5))
 
 
 @pytest.mark.parametrize("name", ["poisson", "unknown"])
@@ -173,8 +156,7 @@ def test_single_precision_survives_absurd_numbers(name):
     x = jnp.asarray([[1e12, 0.0], [-1e12, 1e12], [0.0, 0.0], [0.0, 1e-30]])
     rows = Rows(x, jnp.asarray([3.0, 0.0, 1e12, 0.0]))
     for beta in (None, jnp.float32(0.5)):
-        found = derivatives(model, theta, rows, jnp.ones(4), beta)
-        assert all(np.isfinite(part).all() for part in found)
+        check_finite(model, theta, rows, beta)
 
 
 def test_exposure_multiplies_the_mean():

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from finite_differences import check_derivatives
+from model_checks import check_beta_zero, check_finite, check_scores_average_one, check_small_betas
 from scipy import integrate, special, stats
 
 import betacores as bc
-from betacores.divergence import as_beta, likelihoods, log_scores
+from betacores.divergence import as_beta, likelihoods
 from betacores.models import (
     CategoricalDensity,
     ExponentialDensity,
@@ -23,7 +24,6 @@ from betacores.models import (
 )
 from betacores.models.gaussian import parameters_of
 from betacores.models.multinomial import SUMMED
-from betacores.posteriors.derivatives import likelihood_derivatives
 
 MEAN, COVARIANCE = np.array([1.0, -2.0]), np.array([[2.0, 0.9], [0.9, 0.6]])
 RATES = np.array([0.5, 4.0])
@@ -39,7 +39,6 @@ MODELS = {
     "gaussian-mixture": GaussianMixture(),
 }
 every = pytest.mark.parametrize("name", MODELS)
-derivatives, matrix = jax.jit(likelihood_derivatives), jax.jit(likelihoods)
 
 
 def log_odds(chances):
@@ -190,17 +189,13 @@ def test_mixture_power_integral_in_two_columns_and_three(beta):
 def test_the_beta_likelihood_tends_to_the_log_likelihood(name):
     with jax.enable_x64(True):
         rows, theta = Rows(jnp.asarray(simulated(name, 30))), jnp.asarray(PARAMETERS[name])[None]
-        exact = matrix(MODELS[name], theta, rows, None)
-        errors = [np.abs(matrix(MODELS[name], theta, rows, jnp.asarray(b)) - exact).max() for b in (1e-3, 1e-5)]
-    assert errors[1] < 1e-3
-    assert errors[1] < errors[0] / 50
+        check_small_betas(MODELS[name], theta, rows)
 
 
 @every
 def test_at_traced_beta_zero_single_precision_has_the_log_likelihood(name):
     rows, theta = Rows(jnp.asarray(simulated(name, 30), jnp.float32)), jnp.asarray(PARAMETERS[name], jnp.float32)[None]
-    exact, actual = (np.asarray(matrix(MODELS[name], theta, rows, beta)) for beta in (None, jnp.float32(0.0)))
-    np.testing.assert_allclose(actual - actual.mean(), exact - exact.mean(), rtol=1e-4, atol=1e-4)
+    check_beta_zero(MODELS[name], theta, rows)
 
 
 @every
@@ -217,8 +212,7 @@ def test_derivatives_against_finite_differences(name, beta):
 def test_scores_of_rows_from_the_model_average_one(name, beta):
     rows = Rows(jnp.asarray(simulated(name, 10_000), jnp.float32))
     theta = jnp.asarray(PARAMETERS[name], jnp.float32)
-    scores = np.exp(np.asarray(jax.jit(log_scores)(MODELS[name], theta, rows, jnp.float32(beta))))
-    assert scores.mean() == pytest.approx(1, abs=4 * scores.std() / np.sqrt(len(scores)))
+    check_scores_average_one(MODELS[name], theta, rows, beta)
 
 
 @every
@@ -229,8 +223,7 @@ def test_absurd_cells_leave_everything_finite(name, beta):
         x = jnp.column_stack([x, x[:, :1]])
     for shift in (0.0, 8.0, -30.0):
         theta = jnp.asarray(PARAMETERS[name] + shift, jnp.float32)
-        at = derivatives(MODELS[name], theta, Rows(x), jnp.ones(4), as_beta(beta))
-        assert all(np.isfinite(part).all() for part in at), shift
+        check_finite(MODELS[name], theta, Rows(x), as_beta(beta))
 
 
 WRONG = {

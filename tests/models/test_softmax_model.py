@@ -4,16 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from finite_differences import check_against_slopes
+from model_checks import check_finite, check_scores_average_one
 from scipy import special
 
 import betacores as bc
-from betacores.divergence import likelihood, likelihoods, log_scores
+from betacores.divergence import likelihood, likelihoods
 from betacores.models import LogisticRegression, Rows, SoftmaxRegression, gaussian_prior
 from betacores.models.softmax import symmetric_prior
-from betacores.posteriors.derivatives import likelihood_derivatives, row_gradients
 
 CLASSES, COLUMNS = 4, 2
-derivatives = jax.jit(likelihood_derivatives)
 
 
 def model_rows(rows, seed=0):
@@ -62,27 +62,14 @@ def test_the_default_prior_prefers_no_class():
 def test_scores_of_rows_from_the_model_average_one():
     model, rows, theta, _ = model_rows(4000)
     for beta in (0.2, 1.0):
-        scores = np.exp(np.asarray(jax.jit(log_scores)(model, theta, rows, jnp.float32(beta)), float))
-        assert scores.mean() == pytest.approx(1, abs=4 * scores.std() / np.sqrt(len(scores)))
+        check_scores_average_one(model, theta, rows, beta)
 
 
 def test_gradients_and_hessians_are_those_of_finite_differences():
-    step = 1e-5
     with jax.enable_x64(True):
         model, rows, theta, _ = model_rows(5)
-        weights = jnp.linspace(0.5, 2.0, 5)
         for beta in (None, jnp.asarray(0.4)):
-            found = derivatives(model, theta, rows, weights, beta)
-            around = [
-                [derivatives(model, theta + side * step * e, rows, weights, beta) for side in (1, -1)]
-                for e in np.eye(len(theta))
-            ]
-            slope = [(there.value - here.value) / (2 * step) for there, here in around]
-            bend = [(there.gradient - here.gradient) / (2 * step) for there, here in around]
-            np.testing.assert_allclose(found.gradient, slope, rtol=1e-6, atol=1e-7)
-            np.testing.assert_allclose(found.hessian, bend, rtol=1e-6, atol=1e-7)
-            gradients = row_gradients(model, theta, rows, beta)
-            np.testing.assert_allclose(weights @ gradients, found.gradient, rtol=1e-8, atol=1e-9)
+            check_against_slopes(model, theta, rows, jnp.linspace(0.5, 2.0, 5), beta, rtol=1e-6, atol=(1e-7, 1e-7))
         near = jax.vmap(likelihood, (None, None, 0, None))(model, theta, rows, jnp.asarray(1e-8))
         np.testing.assert_allclose(near, jax.vmap(model.log_likelihood, (None, 0))(theta, rows), rtol=1e-5)
 
@@ -91,8 +78,7 @@ def test_single_precision_survives_absurd_numbers():
     x = jnp.asarray([[1e12, 0.0], [-1e12, 1e12], [0.0, 0.0], [0.0, 1e-30], [1.0, -1e12]])
     rows = Rows(x, jnp.asarray([3.0, 0.0, 1.0, 2.0, 0.0]))
     for beta in (None, jnp.float32(0.5)):
-        found = derivatives(SoftmaxRegression(CLASSES), jnp.linspace(-1, 1, 9), rows, jnp.ones(5), beta)
-        assert all(np.isfinite(part).all() for part in found)
+        check_finite(SoftmaxRegression(CLASSES), jnp.linspace(-1, 1, 9), rows, beta)
 
 
 def test_names_carry_column_and_label():

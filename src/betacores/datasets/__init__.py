@@ -1,16 +1,13 @@
 """Data sets for the experiments, the demonstration and the tests: simulated ones, real ones, and ways to dirty them."""
 
 from betacores.datasets.contamination import SCHEMES, contaminate
+from betacores.datasets.hospital import HospitalGroup, hospital_groups, hospital_readmissions
 from betacores.datasets.paper import (
-    HospitalGroup,
-    Split,
     adult,
     bike_sharing,
     boston_housing,
     california_housing,
     covtype,
-    hospital_groups,
-    hospital_readmissions,
     phishing,
     songs,
     webspam,
@@ -25,6 +22,7 @@ from betacores.datasets.simulated import (
     gaussian_with,
     shifted_linear,
 )
+from betacores.datasets.splits import Split
 
 __all__ = [
     "GAUSSIAN_OUTLIERS",

@@ -25,7 +25,7 @@ import numpy as np
 
 from betacores.checks import check_choice, check_number, check_seed
 from betacores.datasets.simulated import Dirty
-from betacores.inputs import read_table
+from betacores.number_tables import read_table
 from betacores.responses import read_response
 from betacores.robust import robust_location_scale
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
@@ -52,13 +52,12 @@ class Regression(Protocol):
 
 
 @dataclass(frozen=True)
-class Linear:
-    """Bayesian linear regression on the coreset."""
+class OnCoreset:
+    """What the regressions on a coreset have in common: its rows, the units of the table, and the posterior."""
 
     coreset: Coreset
     scaling: Scaling
     posterior: Predictor
-    noise: float
 
     @property
     def indices(self) -> Int[np.ndarray, " m"]:
@@ -74,6 +73,14 @@ class Linear:
     def scores(self) -> Float[np.ndarray, " rows"]:
         """For every row how much the model believes it."""
         return self.coreset.scores
+
+
+@final
+@dataclass(frozen=True)
+class Linear(OnCoreset):
+    """Bayesian linear regression on the coreset."""
+
+    noise: float
 
     def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
         """Return mean and standard deviation of new responses."""
@@ -88,29 +95,12 @@ def linear(summary: Summary) -> Linear:
     return Linear(summary.coreset, summary.scaling, predictor(summary.built), float(model.noise))
 
 
+@final
 @dataclass(frozen=True)
-class Counting:
+class Counting(OnCoreset):
     """Bayesian regression of counts on the coreset; ``dispersion`` is its mean under the posterior."""
 
-    coreset: Coreset
-    scaling: Scaling
-    posterior: Predictor
     dispersion: float
-
-    @property
-    def indices(self) -> Int[np.ndarray, " m"]:
-        """Numbers of the chosen rows."""
-        return self.coreset.indices
-
-    @property
-    def weights(self) -> Float[np.ndarray, " m"]:
-        """Their weights."""
-        return self.coreset.weights
-
-    @property
-    def scores(self) -> Float[np.ndarray, " rows"]:
-        """For every row how much the model believes it."""
-        return self.coreset.scores
 
     def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
         """Return mean and standard deviation of new counts: their own scatter, and what is not known of the mean."""
@@ -130,6 +120,7 @@ def counting(summary: Summary) -> Counting:
     return Counting(summary.coreset, summary.scaling, posterior, dispersion)
 
 
+@final
 @dataclass(frozen=True)
 class Neural:
     """Bayesian linear regression on the last layer of a network, whose rows were chosen batch by batch."""

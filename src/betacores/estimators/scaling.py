@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from betacores.inputs import LARGEST_CELL
 from betacores.models import (
     GaussianMean,
     GaussianPrior,
@@ -28,6 +27,7 @@ from betacores.models import (
     SoftmaxRegression,
 )
 from betacores.robust import robust_location_scale
+from betacores.sources.base import LARGEST_CELL
 from betacores.tables.columns import SEEN_ROWS
 
 if TYPE_CHECKING:

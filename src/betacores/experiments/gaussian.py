@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from betacores.datasets import contaminated_gaussian
+from betacores.experiments.page import written
 from betacores.experiments.runner import Task, run_all
 
 if TYPE_CHECKING:
@@ -174,9 +175,7 @@ def _page(out: Path, runs: list[Run], trials: int, size: int, seed: int) -> Path
             first = f"point {min(entries)} ({len(entries)} of {len(chosen)} trials)" if entries else "never"
             lines.append(f"| {fraction:.0%} | {method} | " + " | ".join(cells) + f" | {first} |")
     lines += ["", *_claims(runs, size), ""]
-    path = out / "README.md"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
+    return written(out, lines)
 
 
 def _claims(runs: list[Run], size: int) -> list[str]:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from betacores.experiments.runner import Task, run_on_files
+from betacores.experiments.runner import OnFiles, Task
 
 # Whether groups are made dirty, and whether columns are made as published.
 CASES = ((True, False), (False, False), (True, True), (False, True))
@@ -141,19 +139,4 @@ def _estimates(table: Any, coreset: Any) -> Task:
     return found
 
 
-def reproduce(
-    out: Path,
-    *,
-    trials: int = 5,
-    seed: int = 0,
-    quick: bool = False,
-    jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Path]:
-    """Run the experiment and write page, table and figures; finished runs of an earlier attempt are kept."""
-    from betacores.experiments import groups_figures, groups_page
-
-    wanted = tasks(trials, seed, quick)
-    results = run_on_files(run, wanted, out, lambda task: "hospital_readmissions", jobs=jobs, progress=progress)
-    pages = groups_page.write(out, results, trials, seed, quick)
-    return [*pages, *groups_figures.draw(out, results)]
+reproduce = OnFiles("groups", tasks, run, lambda task: "hospital_readmissions", trials=5).reproduce

@@ -10,7 +10,7 @@ from betacores.experiments import groups_table as numbers
 from betacores.experiments.groups_claims import aims, claims
 from betacores.experiments.groups_times import DRAWS as NUTS_DRAWS
 from betacores.experiments.groups_times import extrapolated, shapley_fits
-from betacores.experiments.logistic_page import paragraph
+from betacores.experiments.page import made_by, minutes, paragraph, written
 from betacores.experiments.runner import Task
 
 # A difference in accuracy that asks for an explanation.
@@ -19,16 +19,12 @@ MUCH = 0.1
 
 def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -> list[Path]:
     """Write the page and the table of all numbers."""
-    from betacores import __version__
-
-    options = f"--trials {trials} --seed {seed}" + (" --quick" if quick else "")
-    work = sum(r["task_seconds"] for r in results) / 60
     lines = [
         "# Which groups of patients to learn from",
         "",
         *paragraph(
-            f"Made by `betacores reproduce groups {options}`, betacores {__version__}: "
-            f"{_several(len(results), 'task')} that took {work:.0f} minutes together, each on one core."
+            f"Made by {made_by('groups', trials, seed, quick)}: "
+            f"{_several(len(results), 'task')} that took {minutes(results)} minutes together, each on one core."
         ),
         *_protocol(trials),
         "![Accuracy against number of groups and number of rows, for four cases](accuracy.png)",
@@ -43,9 +39,7 @@ def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -
         *_times(results),
         *_sampler(results),
     ]
-    page = out / "README.md"
-    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    return [page, numbers.write_table(out, results)]
+    return [written(out, lines), numbers.write_table(out, results)]
 
 
 def _protocol(trials: int) -> list[str]:

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from betacores.experiments.runner import Task, run_on_files
+from betacores.experiments.runner import OnFiles, Task
 
 # The largest first: the last tasks to end should be short ones.
 EXPERIMENTS = (
@@ -174,21 +173,4 @@ def _short(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.5g}")
 
 
-def reproduce(
-    out: Path,
-    *,
-    trials: int = 10,
-    seed: int = 0,
-    quick: bool = False,
-    jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Path]:
-    """Run the experiment and write page, table and figure; finished runs of an earlier attempt are kept."""
-    from betacores.experiments import logistic_figures, logistic_page
-
-    # The quick run is nearly all compilation: two processes would do it twice.
-    jobs = jobs or (1 if quick else None)
-    wanted = tasks(trials, seed, quick)
-    results = run_on_files(run, wanted, out, lambda task: task.get("data", "adult"), jobs=jobs, progress=progress)
-    pages = logistic_page.write(out, results, trials, seed, quick)
-    return [*pages, logistic_figures.draw(out, results)]
+reproduce = OnFiles("logistic", tasks, run, lambda task: task.get("data", "adult"), trials=10).reproduce

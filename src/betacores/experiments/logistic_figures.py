@@ -26,7 +26,7 @@ COLOURS = {
 LABELS = {"pursuit": "pursuit", numbers.CHOSEN: "β-Cores", "sparse-vi": "SparseVI", "psvi": "PSVI", "giga": "GIGA"}
 
 
-def draw(out: Path, results: list[Task]) -> Path:
+def draw(out: Path, results: list[Task]) -> list[Path]:
     """Draw medians and quartiles over trials."""
     from matplotlib.figure import Figure
 
@@ -45,7 +45,7 @@ def draw(out: Path, results: list[Task]) -> Path:
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     path = out / "accuracy.png"
     figure.savefig(path, dpi=130)
-    return path
+    return [path]
 
 
 def _panel(axis: Axes, results: list[Task], data: str, fraction: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,20 +10,17 @@ import numpy as np
 from betacores.experiments import logistic as study
 from betacores.experiments import logistic_table as numbers
 from betacores.experiments.logistic_claims import aims, claims
+from betacores.experiments.page import kept, made_by, minutes, paragraph, written
 from betacores.experiments.runner import Task
 
 
 def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -> list[Path]:
     """Write the page and the table of all numbers."""
-    from betacores import __version__
-
-    options = f"--trials {trials} --seed {seed}" + (" --quick" if quick else "")
-    work = sum(r["task_seconds"] for r in results) / 60
     lines = [
         "# Logistic regression on real, corrupted tables",
         "",
-        f"Made by `betacores reproduce logistic {options}`, betacores {__version__}: {len(results)} tasks that took",
-        f"{work:.0f} minutes together, each on one core.",
+        f"Made by {made_by('logistic', trials, seed, quick)}: {len(results)} tasks that took",
+        f"{minutes(results)} minutes together, each on one core.",
         "",
         *_protocol(trials),
         *kept(results),
@@ -39,9 +35,7 @@ def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -
         *_beyond(results),
         *_sampler(results),
     ]
-    page = out / "README.md"
-    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    return [page, numbers.write_table(out, results)]
+    return [written(out, lines), numbers.write_table(out, results)]
 
 
 def _protocol(trials: int) -> list[str]:
@@ -61,22 +55,6 @@ def _protocol(trials: int) -> list[str]:
             "intercept that is off can gain accuracy, and a coreset can do better than the rows it stands for."
         ),
     ]
-
-
-def paragraph(text: str) -> list[str]:
-    """Return text in lines that fit a page, and an empty line after it."""
-    return [*textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False), ""]
-
-
-def kept(results: list[Task]) -> list[str]:
-    """Say where results were taken over from an earlier run."""
-    taken = [result for result in results if result.get("kept")]
-    if not taken:
-        return []
-    return paragraph(
-        f"In {len(taken)} of the {len(results)} tasks, the results of all but pursuit, and the seconds of the task, "
-        "are those of an earlier run: these methods have not changed since."
-    )
 
 
 def _accuracies(results: list[Task]) -> list[str]:

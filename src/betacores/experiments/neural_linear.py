@@ -14,13 +14,11 @@ then one more batch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from betacores.experiments.runner import Task, run_on_files
+from betacores.experiments.runner import OnFiles, Task
 
 
 class Setting(NamedTuple):
@@ -189,21 +187,4 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def reproduce(
-    out: Path,
-    *,
-    trials: int = 30,
-    seed: int = 0,
-    quick: bool = False,
-    jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Path]:
-    """Run the experiment and write page, table and figure; finished runs of an earlier attempt are kept."""
-    from betacores.experiments import neural_linear_figures, neural_linear_page
-
-    # The quick run is nearly all compilation: two processes would do it twice.
-    jobs = jobs or (1 if quick else None)
-    wanted = tasks(trials, seed, quick)
-    results = run_on_files(run, wanted, out, lambda task: task["data"], jobs=jobs, progress=progress)
-    page = neural_linear_page.write(out, results, trials, seed, quick)
-    return [*page, neural_linear_figures.draw(out, results)]
+reproduce = OnFiles("neural_linear", tasks, run, lambda task: task["data"], trials=30).reproduce

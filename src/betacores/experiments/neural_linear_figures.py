@@ -23,7 +23,7 @@ COLOURS = {
 }
 
 
-def draw(out: Path, results: list[Task]) -> Path:
+def draw(out: Path, results: list[Task]) -> list[Path]:
     """Draw medians and quartiles over trials of the cases with the published code's dirt."""
     from matplotlib.figure import Figure
 
@@ -40,7 +40,7 @@ def draw(out: Path, results: list[Task]) -> Path:
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     path = out / "rmse.png"
     figure.savefig(path, dpi=130)
-    return path
+    return [path]
 
 
 def _panel(axis: Axes, runs: list[Task], case: Case) -> None:

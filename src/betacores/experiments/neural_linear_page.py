@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from betacores.experiments import neural_linear as study
-from betacores.experiments.logistic_page import kept, paragraph
+from betacores.experiments.page import kept, made_by, minutes, paragraph, written
 from betacores.experiments.runner import Task
 
 if TYPE_CHECKING:
@@ -23,15 +23,11 @@ Case = tuple[str, str, float, str]
 
 def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -> list[Path]:
     """Write the page and the table of all numbers."""
-    from betacores import __version__
-
-    options = f"--trials {trials} --seed {seed}" + (" --quick" if quick else "")
-    work = sum(r["task_seconds"] for r in results) / 60
     lines = [
         "# Neural linear regression on poisoned batches",
         "",
-        f"Made by `betacores reproduce neural-linear {options}`, betacores {__version__}: {len(results)} tasks that",
-        f"took {work:.0f} minutes together, each on one core.",
+        f"Made by {made_by('neural-linear', trials, seed, quick)}: {len(results)} tasks that",
+        f"took {minutes(results)} minutes together, each on one core.",
         "",
         *_protocol(results),
         "![Test error against coreset size](rmse.png)",
@@ -42,9 +38,7 @@ def write(out: Path, results: list[Task], trials: int, seed: int, quick: bool) -
         *_dirt(results),
         *_times(results),
     ]
-    page = out / "README.md"
-    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    return [page, _write_table(out, results)]
+    return [written(out, lines), _write_table(out, results)]
 
 
 def cases(results: list[Task]) -> list[Case]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from betacores.experiments import pursuit as study
+from betacores.experiments.page import made_by, written
 from betacores.experiments.runner import Task
 
 # A method has broken down when its divergence is more than this share of that of classical inference from all rows.
@@ -20,12 +21,10 @@ MEASURES = (("gaussian", "KL"), ("linear", "KL"), ("logistic", "accuracy"), ("lo
 
 def write(out: Path, results: list[Task], trials: int, seed: int) -> Path:
     """Write the page."""
-    from betacores import __version__
-
     lines = [
         "# What robust pursuit reaches, and where it breaks",
         "",
-        f"Made by `betacores reproduce pursuit --trials {trials} --seed {seed}`, betacores {__version__}.",
+        f"Made by {made_by('pursuit', trials, seed, quick=False)}.",
         f"Medians over {trials} seeds, with the smallest and the largest in brackets. Settings are the defaults, with",
         "the number of rows fixed and β as said. KL is the reverse KL divergence from the coreset's classical",
         "posterior to the posterior of the clean rows.",
@@ -37,9 +36,7 @@ def write(out: Path, results: list[Task], trials: int, seed: int) -> Path:
         *_regret(results),
         *_init(results),
     ]
-    path = out / "README.md"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
+    return written(out, lines)
 
 
 def _verdicts(results: list[Task]) -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from betacores.cores import cores, keep_to_one_core
 
@@ -60,26 +61,42 @@ def run_all(
     return [{**task, **done[_name(task)]} for task in tasks]
 
 
-def run_on_files(
-    function: Callable[[Task], Task],
-    tasks: list[Task],
-    folder: Path,
-    data_of: Callable[[Task], str],
-    *,
-    jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Task]:
-    """Run tasks that need data files, with the results kept in a folder.
+class OnFiles(NamedTuple):
+    """An experiment on data files: its tasks, what runs one, which data set a task needs, and how many trials it has.
 
-    A file that is missing is told before hours of work, not in their midst; `data_of` names a task's data set.
+    What it writes is made by the modules called like it, with `_page` and `_figures` behind the name.
     """
-    from betacores.datasets.files import find
 
-    store = folder / "runs.jsonl"
-    for name in dict.fromkeys(data_of(task) for task in unfinished(tasks, store)):
-        find(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    return run_all(function, tasks, store, jobs=jobs, progress=progress)
+    name: str
+    tasks: Callable[[int, int, bool], list[Task]]
+    run: Callable[[Task], Task]
+    data_of: Callable[[Task], str]
+    trials: int
+
+    def reproduce(
+        self,
+        out: Path,
+        *,
+        trials: int | None = None,
+        seed: int = 0,
+        quick: bool = False,
+        jobs: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Path]:
+        """Run the experiment and write page, table and figures; finished runs of an earlier attempt are kept."""
+        from betacores.datasets.files import find
+
+        page, figures = (import_module(f"betacores.experiments.{self.name}_{part}") for part in ("page", "figures"))
+        trials = self.trials if trials is None else trials
+        tasks, store = self.tasks(trials, seed, quick), out / "runs.jsonl"
+        # A file that is missing is told before hours of work, not in their midst.
+        for name in dict.fromkeys(self.data_of(task) for task in unfinished(tasks, store)):
+            find(name)
+        out.mkdir(parents=True, exist_ok=True)
+        # The quick run is nearly all compilation: two processes would do it twice.
+        jobs = jobs or (1 if quick else None)
+        results = run_all(self.run, tasks, store, jobs=jobs, progress=progress)
+        return [*page.write(out, results, trials, seed, quick), *figures.draw(out, results)]
 
 
 def unfinished(tasks: list[Task], store: Path) -> list[Task]:

@@ -6,17 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from betacores.names import distinct
+
 if TYPE_CHECKING:
     import pandas
 
     from betacores.coreset import Coreset
 
 
+def frame_of_rows(coreset: Coreset) -> pandas.DataFrame:
+    """Return the chosen rows as the model saw them, with their weights, indexed by their numbers."""
+    import pandas
+
+    extra = [coreset.weights] if coreset.y is None else [coreset.weights, coreset.y]
+    names = distinct([*coreset.columns, *(["weight", "y"][: len(extra)])])
+    frame = pandas.DataFrame(coreset.X, index=pandas.Index(coreset.indices, name="row"))
+    for column in extra:
+        frame[frame.shape[1]] = column
+    frame.columns = pandas.Index(names)
+    return frame
+
+
 def original_frame(coreset: Coreset) -> pandas.DataFrame:
     """Return the chosen rows of the table a coreset was made of, with their weights, indexed by their numbers."""
     import pandas
-
-    from betacores.coreset import distinct
 
     origin = coreset.origin
     if origin is None:

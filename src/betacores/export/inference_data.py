@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from betacores.names import distinct
+
 if TYPE_CHECKING:
     import arviz
 
@@ -33,8 +35,6 @@ def inference_data(posterior: Posterior) -> arviz.InferenceData:
     """Return the draws of a posterior as ArviZ data, with what they were drawn given."""
     arviz = import_arviz()
     import xarray
-
-    from betacores.coreset import distinct
 
     groups = {
         "posterior": xarray.Dataset(
@@ -60,7 +60,6 @@ def inference_data(posterior: Posterior) -> arviz.InferenceData:
 def _given(given: Given) -> dict[str, Any]:
     import xarray
 
-    from betacores.coreset import distinct
     from betacores.export.ingredients import places_of
 
     rows = {"row": np.asarray(given.indices)}

@@ -171,6 +171,4 @@ def _with_prior(model: Model, prior: GaussianPrior) -> Model:
         raise TypeError(f"prior: expected one made with bc.models.gaussian_prior, got {prior!r}.")
     if not hasattr(model, "prior"):
         raise ValueError(f"prior: the model {model.name!r} has a prior of its own; leave it out.")
-    own = object.__new__(type(model))
-    vars(own).update(vars(model) | {"prior": prior})
-    return own
+    return model.replaced(prior=prior)

@@ -25,16 +25,17 @@ from betacores.coreset import Coreset
 from betacores.divergence import as_beta, has_power_integral
 from betacores.front_door import summarize
 from betacores.info import Info
-from betacores.inputs import encode_rows, is_frame, named_response, read_table, read_weights
+from betacores.inputs import encode_rows, read_weights
 from betacores.merging.agreement import common_ground
 from betacores.merging.joining import DEFAULTS, merged
 from betacores.merging.made import how_made
 from betacores.models import LinearRegression, Model
+from betacores.number_tables import is_frame, read_table
 from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.quality import ROUNDING, KLEstimate
-from betacores.responses import numeric_response, read_response
+from betacores.responses import named_response, numeric_response, read_response
 from betacores.scores import beliefs_over, default_score_beta, row_scores
 from betacores.sources import ArraySource
 

@@ -49,7 +49,7 @@ A model is a JAX pytree: its arrays and floats may change without recompiling, e
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -138,8 +138,8 @@ class Model(abc.ABC):
         del x, columns
         return self
 
-    def replaced(self, **settings: Any) -> Model:
-        """Return the same model with some settings replaced."""
+    def replaced(self, **settings: Any) -> Self:
+        """Return the same model with some settings replaced, which have been checked."""
         model = object.__new__(type(self))
         vars(model).update(vars(self) | settings)
         return model

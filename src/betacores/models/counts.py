@@ -7,12 +7,12 @@ logarithm is; it has no coefficient.
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.models.base import Rows
+from betacores.models.base import Model, Rows
 from betacores.robust import robust_location_scale
 
 if TYPE_CHECKING:
@@ -52,12 +52,31 @@ def offset_column(exposure: str | int | None, offset: str | int | None, columns:
     return int(asked)
 
 
-class Exposed:
-    """The exposure of a regression of counts, for its model to inherit."""
+class Exposed(Model):
+    """A regression of counts with an exposure: a column of the table that has no coefficient."""
 
+    intercept: bool
     exposure: str | int | None
     offset: str | int | None
     column: int | None
+
+    def _expose(self, exposure: str | int | None, offset: str | int | None) -> None:
+        check_offset(exposure, offset)
+        self.exposure, self.offset, self.column = exposure, offset, None
+
+    def bound(self, columns: list[str], labels: np.ndarray | None) -> Self:
+        """Return the model with the place of its exposure in a table with these columns."""
+        del labels
+        return self.replaced(column=offset_column(self.exposure, self.offset, columns))
+
+    def coefficient_count(self, columns: int) -> int:
+        """One coefficient a covariate, and the intercept."""
+        return columns - int(self._place() is not None) + int(self.intercept)
+
+    def coefficient_names(self, columns: list[str]) -> list[str]:
+        """Coefficients carry their column's name."""
+        own = [name for j, name in enumerate(columns) if j != self._place()]
+        return [*own, "intercept"] if self.intercept else own
 
     def covariates(self, x: Any) -> Any:
         """Return the columns but that of the exposure."""
@@ -72,7 +91,7 @@ class Exposed:
         at = self._place()
         return eta if at is None else eta + self._log_exposure(x[..., at])
 
-    def check_rows(self, x: np.ndarray, columns: list[str]) -> Any:
+    def check_rows(self, x: np.ndarray, columns: list[str]) -> Self:
         """Refuse exposures that are not positive."""
         at = self._place()
         if at is None or self.offset is not None:

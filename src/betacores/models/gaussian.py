@@ -23,7 +23,7 @@ import numpy as np
 
 from betacores.models.base import Model, Rows
 from betacores.models.family import ExponentialFamily
-from betacores.models.prior import GaussianPrior
+from betacores.models.prior import GaussianPrior, check_length
 from betacores.models.scaled import ESCAPE, clean_share, held
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class GaussianDensity(ExponentialFamily):
     def bound(self, columns: list[str], labels: np.ndarray | None) -> Model:
         """Check that the prior is one for these columns."""
         del labels
-        check_own_prior(self.own_prior, self.parameter_count(len(columns)))
+        check_length(self.own_prior, self.parameter_count(len(columns)))
         return self
 
     def settled(self, rows: Rows) -> Model:
@@ -201,13 +201,6 @@ def parameters_of(mean: Float[np.ndarray, " d"], covariance: Float[np.ndarray, "
     precision = np.diagonal(whitener)
     coefficients = -(whitener / precision[:, None])[np.tril_indices(len(precision), -1)]
     return np.concatenate([mean, -np.log(precision), coefficients])
-
-
-def check_own_prior(prior: GaussianPrior | None, parameters: int) -> None:
-    """Refuse a prior for another number of parameters."""
-    for part in prior or ():
-        if np.ndim(part) and len(part) != parameters:
-            raise ValueError(f"prior: it is for {len(part)} parameters, the model has {parameters} for these columns.")
 
 
 def _columns(parameters: int) -> int:

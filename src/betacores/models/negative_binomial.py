@@ -22,9 +22,9 @@ import numpy as np
 
 from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import Response, Rows
-from betacores.models.counts import LARGEST_ETA, Exposed, check_offset, offset_column, robust_line
+from betacores.models.counts import LARGEST_ETA, Exposed, robust_line
 from betacores.models.negative_binomial_sum import half_deviance, power_sum
-from betacores.models.prior import GaussianPrior, gaussian_prior
+from betacores.models.prior import GaussianPrior, check_length, gaussian_prior
 from betacores.models.stirling import HALF_LOG_TAU, stirling_rest
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
         exposure: str | int | None = None,
         offset: str | int | None = None,
     ):
-        check_offset(exposure, offset)
+        self._expose(exposure, offset)
         known = isinstance(dispersion, numbers.Real) and not isinstance(dispersion, bool)
         if not (dispersion is None or (known and math.isfinite(dispersion) and dispersion > 0)):
             raise ValueError(f"dispersion: expected a positive number, or None to estimate it, got {dispersion!r}.")
@@ -79,26 +79,14 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
         self.dispersion_prior = dispersion_prior or gaussian_prior(-1.0, 4.0)
         if any(np.size(part) != 1 for part in self.dispersion_prior):
             raise ValueError("dispersion_prior: expected a prior of one number, such as gaussian_prior(-1.0, 4.0).")
-        self.exposure, self.offset = exposure, offset
-        self.column: int | None = None
-
-    def bound(self, columns: list[str], labels: np.ndarray | None) -> NegativeBinomialRegression:
-        """Return the model with the place of its exposure in a table with these columns."""
-        del labels
-        return self._with(column=offset_column(self.exposure, self.offset, columns))
 
     def with_prior(self, prior: GaussianPrior) -> NegativeBinomialRegression:
         """Return the same model with another prior of the coefficients."""
-        return self._with(coefficient_prior=prior)
+        return self.replaced(coefficient_prior=prior)
 
     def without_intercept(self) -> NegativeBinomialRegression:
         """Return the same model without a constant in its linear predictor."""
-        return self._with(intercept=False)
-
-    def _with(self, **settings: Any) -> NegativeBinomialRegression:
-        model = object.__new__(NegativeBinomialRegression)
-        vars(model).update(vars(self) | settings)
-        return model
+        return self.replaced(intercept=False)
 
     @property
     def vectors(self) -> int:
@@ -112,16 +100,13 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
 
     def parameter_count(self, columns: int) -> int:
         """One coefficient a covariate, the intercept, and the dispersion unless it is known."""
-        count = columns - int(self._place() is not None) + int(self.intercept)
-        for part in self.coefficient_prior:
-            if np.ndim(part) and len(part) != count:
-                raise ValueError(f"prior: it is for {len(part)} coefficients, the model has {count} for these columns.")
+        count = self.coefficient_count(columns)
+        check_length(self.coefficient_prior, count, "coefficients")
         return count + self.further
 
     def parameter_names(self, columns: list[str]) -> list[str]:
         """Coefficients carry their column's name; the last is the logarithm of the dispersion."""
-        own = [name for j, name in enumerate(columns) if j != self._place()]
-        return [*own, *["intercept"] * self.intercept, *["log dispersion"] * self.further]
+        return [*self.coefficient_names(columns), *["log dispersion"] * self.further]
 
     def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
         """Return the log-density of the prior."""

@@ -101,12 +101,6 @@ class OpenModel(Model):
         """Return the same model with a known unit."""
         return self.replaced(log_unit=float(log_unit))
 
-    def replaced(self, **settings: Any) -> Any:
-        """Return the same model with other settings, which have been checked."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self) | settings)
-        return other
-
     def restored(self, settings: dict[str, Any]) -> Model:
         """Return the model with what had been estimated when it was saved."""
         unit = settings.get("log_unit")

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.models.base import LinearPredictor, Response, Rows
-from betacores.models.counts import LARGEST_ETA, Exposed, check_offset, offset_column, robust_line
+from betacores.models.counts import LARGEST_ETA, Exposed, robust_line
 from betacores.models.prior import GaussianPrior, gaussian_prior
 from betacores.models.stirling import HALF_LOG_TAU, stirling_rest
 
@@ -83,27 +83,17 @@ class PoissonRegression(Exposed, LinearPredictor):
         exposure: str | int | None = None,
         offset: str | int | None = None,
     ):
-        check_offset(exposure, offset)
+        self._expose(exposure, offset)
         self.intercept = bool(intercept)
         self.prior = prior or gaussian_prior()
-        self.exposure, self.offset = exposure, offset
-        self.column: int | None = None
-
-    def bound(self, columns: list[str], labels: np.ndarray | None) -> PoissonRegression:
-        """Return the model with the place of its exposure in a table with these columns."""
-        del labels
-        model = PoissonRegression(self.intercept, self.prior, self.exposure, self.offset)
-        model.column = offset_column(self.exposure, self.offset, columns)
-        return model
 
     def parameter_count(self, columns: int) -> int:
         """One coefficient a covariate, and the intercept."""
-        return columns - int(self._place() is not None) + int(self.intercept)
+        return self.coefficient_count(columns)
 
     def parameter_names(self, columns: list[str]) -> list[str]:
         """Coefficients carry their column's name."""
-        own = [name for j, name in enumerate(columns) if j != self._place()]
-        return [*own, "intercept"] if self.intercept else own
+        return self.coefficient_names(columns)
 
     def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
         """Return the log-density of the prior."""

@@ -58,6 +58,13 @@ def gaussian_prior(mean: ArrayLike = 0.0, covariance: ArrayLike = 1.0) -> Gaussi
     return GaussianPrior(mean, precision_of(covariance, "prior covariance"))
 
 
+def check_length(prior: GaussianPrior | None, count: int, what: str = "parameters", more: str = "") -> None:
+    """Refuse a prior for another number of parameters."""
+    for part in prior or ():
+        if np.ndim(part) and len(part) != count:
+            raise ValueError(f"prior: it is for {len(part)} {what}, the model has {count} for these columns{more}.")
+
+
 def precision_of(covariance: np.ndarray, what: str) -> np.ndarray:
     """Return the inverse of a covariance given as variance(s) or a matrix, or say what is wrong with it."""
     if covariance.ndim > 2:

@@ -40,7 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.models.base import Model, Rows
-from betacores.models.prior import GaussianPrior, gaussian_prior
+from betacores.models.prior import GaussianPrior, check_length, gaussian_prior
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -132,12 +132,7 @@ class ScaledPredictor(Model):
         """Check that the prior is one for these columns."""
         del labels
         count = len(columns) + int(self.intercept)
-        for part in self.coefficient_prior:
-            if np.ndim(part) and len(part) != count:
-                raise ValueError(
-                    f"prior: it is for {len(part)} coefficients, the model has {count} for these columns; the scale "
-                    "has a prior of its own."
-                )
+        check_length(self.coefficient_prior, count, "coefficients", "; the scale has a prior of its own")
         return self
 
     def settled(self, rows: Rows) -> Model:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from betacores.coreset import Coreset
-from betacores.inputs import read_table
+from betacores.number_tables import read_table
 from betacores.origin import Origin
 from betacores.responses import read_response
 

@@ -19,7 +19,7 @@ import numpy as np
 from betacores.models.base import Rows
 from betacores.precision import single_precision
 from betacores.sources.arrays import padded_block
-from betacores.sources.base import BLOCK_ROWS, LARGEST_CELL, Block, Source
+from betacores.sources.base import BLOCK_ROWS, Block, Source
 from betacores.sources.pool import Pool
 
 if TYPE_CHECKING:
@@ -266,8 +266,3 @@ def _blocks(chunk: Chunk, trust: Any, first: int) -> Iterator[Block]:
         weights = np.ones(part.stop - part.start, np.float32) if trusted is None else trusted
         rows = Rows(chunk.x[part], None if chunk.y is None else chunk.y[part])
         yield padded_block(rows, weights, trusted, chunk.start + start, BLOCK_ROWS)
-
-
-def clipped(x: np.ndarray) -> np.ndarray:
-    """Return numbers in single precision, none too large for it."""
-    return np.clip(x, -LARGEST_CELL, LARGEST_CELL).astype(np.float32)

@@ -10,7 +10,8 @@ import numpy as np
 
 from betacores.responses import MOST_LABELS
 from betacores.sources.base import BLOCK_ROWS, LARGEST_CELL
-from betacores.sources.cluster import Chunk, ClusterSource, clipped, in_order
+from betacores.sources.cells import clipped
+from betacores.sources.cluster import Chunk, ClusterSource, in_order
 
 if TYPE_CHECKING:
     from distributed import Client

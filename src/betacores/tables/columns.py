@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from betacores.inputs import LARGEST_CELL
 from betacores.robust import robust_location_scale
+from betacores.sources.base import LARGEST_CELL
 from betacores.tables.reading import Cells, Numbers, Other, Words
 
 if TYPE_CHECKING:
