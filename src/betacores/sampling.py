@@ -38,8 +38,8 @@ def random_subset(key: PRNGKeyArray, population: int, size: int) -> Int[Array, "
     def permute(number: UInt32[Array, " size"]) -> UInt32[Array, " size"]:
         left, right = number // jnp.uint32(width), number % jnp.uint32(width)
         for i in range(0, ROUNDS, 2):
-            left = _add(left, _hash(right ^ round_keys[i]), height)
-            right = _add(right, _hash(left ^ round_keys[i + 1]), width)
+            left = _add(left, mixed(right ^ round_keys[i]), height)
+            right = _add(right, mixed(left ^ round_keys[i + 1]), width)
         return left * jnp.uint32(width) + right
 
     def outside(number: UInt32[Array, " size"]) -> Array:
@@ -96,7 +96,8 @@ def _add(coordinate: UInt32[Array, " n"], random: UInt32[Array, " n"], modulus: 
     return jnp.where(moved >= modulus, moved - jnp.uint32(modulus), moved)
 
 
-def _hash(x: UInt32[Array, " n"]) -> UInt32[Array, " n"]:
+def mixed(x: UInt32[Array, " n"]) -> UInt32[Array, " n"]:
+    """Return words in which every bit depends on all bits of the words given."""
     x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
     return x ^ (x >> 16)

@@ -50,7 +50,7 @@ def stored(files: list[Path]) -> Stored:
     """Return Parquet files as one table, after looking at their ends."""
     import pyarrow.dataset as ds
 
-    from betacores.sources.parquet import common_schema, found_files
+    from betacores.sources.parquet_files import common_schema, found_files
 
     for file in files:
         odd = not file.is_dir() and file.suffix.lower() not in PARQUET

@@ -131,7 +131,7 @@ def _array(file: Path, asked: Options, cluster: str | None) -> Streamed:
 
 def _columns(found: Stored, asked: Options) -> tuple[list[str], str | None]:
     """Return the covariates and the response."""
-    from betacores.sources.parquet import is_number
+    from betacores.sources.parquet_files import is_number
 
     schema, wanted = found.dataset.schema, Wanted(asked.target, (), asked.drop, asked.keep)
     names = schema.names

@@ -97,13 +97,18 @@ class Source(abc.ABC):
         """Return what tells the rows from others, as JSON can hold it."""
 
     def each(
-        self, work: Callable[..., Any], arguments: tuple, combine: Callable[[Any, Any], Any], first: int = 0
+        self,
+        work: Callable[..., Any],
+        arguments: tuple,
+        combine: Callable[[Any, Any], Any],
+        settled: Callable[[Any], Any],
+        first: int = 0,
     ) -> Iterator[tuple[int, Any]]:
         """Yield the number of blocks done, from the first one asked for, and what the work on the last of them gave.
 
-        A source that does several blocks at once puts what they give together.
+        A source that does several blocks at once settles what they give and puts it together.
         """
-        del combine
+        del combine, settled
         return side_by_side(work, self.blocks(first), arguments, first)
 
 
@@ -133,7 +138,7 @@ def fold(
     if watch is not None:
         watch.begins(source.row_count)
     if done < source.block_count:
-        for until, result in source.each(work, arguments, combine, done):
+        for until, result in source.each(work, arguments, combine, settled, done):
             part = settled(result)
             state = part if state is None else combine(state, part)
             if journal is not None:
@@ -177,7 +182,7 @@ def collect(source: Source, function: Callable[..., Any], *arguments: Any) -> An
     watch, given = source.watch, (function, *arguments)
 
     def parts_from(first: int) -> Iterator[np.ndarray]:
-        for done, part in source.each(_numbers, given, _joined, first):
+        for done, part in source.each(_numbers, given, _joined, np.asarray, first):
             yield part
             if watch is not None:
                 watch.saw(min(done * source.block_rows, source.row_count))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.models.base import Rows
+from betacores.sampling import mixed
 from betacores.sources.base import Block, Source, fold
 from betacores.sources.device import gathered
 from betacores.sources.pool import Pool
@@ -55,33 +56,33 @@ def choose(
     asked
         Numbers of further rows, in order.
     """
-    everything = fold(source, _best_of_block, (look, counts, asked, *arguments), _Better(counts), _settled)
+    edges = Edges(counts)
+    everything = fold(source, best_of_block, (look, edges, asked, *arguments), _Better(edges), as_it_is)
     *kept, sums = everything
     pools = [_pool(_cut(kept[5 * k : 5 * k + 5], most)) for k, most in enumerate((*counts, len(asked)))]
     return Choice(pools[:-1], pools[-1], sums)
 
 
-def _best_of_block(
-    block: Block, look: Callable[..., Any], counts: tuple[int, ...], asked: np.ndarray, *arguments: Any
-) -> tuple:
+def best_of_block(block: Block, look: Callable[..., Any], edges: Edges, asked: np.ndarray, *arguments: Any) -> tuple:
+    """Return the rows of a block that may be among the best of all, those that were asked for, and sums."""
     priorities, sums = look(
         block.rows, block.weights, block.trust, two_words(block.start), np.int32(block.length), *arguments
     )
     on_host = isinstance(block.rows.x, np.ndarray)
     kept: list[Any] = []
-    for count, priority in zip(counts, priorities, strict=True):
+    for count, edge, priority in zip(edges.counts, edges.least, priorities, strict=True):
         largest = _largest if on_host else _largest_on_device
-        kept += _rows_at(block, *largest(priority, block.length, count))
+        kept += _rows_at(block, *largest(priority, block.length, count, edge))
     first, last = np.searchsorted(asked, [block.start, block.start + block.length])
     places = asked[first:last] - block.start
     kept += _rows_at(block, places, np.zeros(len(places), np.float32))
     return (*kept, np.asarray(sums, np.float64))
 
 
-def _largest(priority: Any, length: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the largest of a block's priorities are, and their values."""
+def _largest(priority: Any, length: int, count: int, edge: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the largest of a block's priorities are, and their values; none below what is known to be beaten."""
     values = np.asarray(priority)[:length]
-    places = np.flatnonzero(values > NEVER)
+    places = np.flatnonzero(values >= edge if edge > NEVER else values > NEVER)
     if len(places) > count:
         edge = np.partition(values[places], -count)[-count]
         # All that tie at the edge: row numbers settle it, when all are put together.
@@ -89,9 +90,9 @@ def _largest(priority: Any, length: int, count: int) -> tuple[np.ndarray, np.nda
     return places, values[places]
 
 
-def _largest_on_device(priority: Any, length: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _largest_on_device(priority: Any, length: int, count: int, edge: float) -> tuple[np.ndarray, np.ndarray]:
     values, places = (np.asarray(a) for a in _top(priority, min(count, len(priority))))
-    real = (values > NEVER) & (places < length)
+    real = (values > NEVER) & (values >= edge) & (places < length)
     return places[real], values[real]
 
 
@@ -121,18 +122,37 @@ def _rows_at(block: Block, places: np.ndarray, priority: np.ndarray) -> list[np.
     return [block.start + places.astype(np.int64), priority, x, response, weights]
 
 
+class Edges:
+    """How many rows of each kind are wanted, and the least priority of those picked so far, once they are as many.
+
+    A row below it is beaten for good. Whoever looks at a block reads what is known by then, if he is told at all: what
+    is picked in the end does not depend on it.
+    """
+
+    def __init__(self, counts: tuple[int, ...]):
+        self.counts, self.least = counts, [NEVER] * len(counts)
+
+    def __repr__(self) -> str:
+        """Tell it from others by what is wanted, whatever was seen."""
+        return f"best {self.counts}"
+
+
 class _Better:
     """Puts two sets of picked rows together."""
 
-    def __init__(self, counts: tuple[int, ...]):
-        self.counts = counts
+    def __init__(self, edges: Edges):
+        self.edges = edges
 
     def __call__(self, one: tuple, other: tuple) -> tuple:
+        """Return the better rows of two sets."""
         kept: list[Any] = []
         for kind, k in enumerate(range(0, len(one) - 1, 5)):
             both = [np.concatenate([a, b]) for a, b in zip(one[k : k + 5], other[k : k + 5], strict=True)]
-            if kind < len(self.counts):
-                both = _cut(both, self.counts[kind])
+            if kind < len(self.edges.counts):
+                count = self.edges.counts[kind]
+                both = _cut(both, count)
+                if count and len(both[0]) == count:
+                    self.edges.least[kind] = float(both[1].min())
             kept += both
         return (*kept, one[-1] + other[-1])
 
@@ -151,7 +171,8 @@ def _cut(kept: list[np.ndarray], count: int) -> list[np.ndarray]:
     return [part[places] for part in kept]
 
 
-def _settled(result: tuple) -> tuple:
+def as_it_is(result: tuple) -> tuple:
+    """Return what a block gave: rows and sums, settled already."""
     return result
 
 
@@ -174,7 +195,7 @@ def uniforms(words: UInt32[Array, "2"], start: UInt32[Array, "2"], count: int) -
         Number of rows.
     """
     number = start[0] + jnp.arange(count, dtype=jnp.uint32)
-    coarse, fine = (_mixed(_mixed(number ^ word) + _mixed(start[1] ^ ~word)) for word in words)
+    coarse, fine = (mixed(mixed(number ^ word) + mixed(start[1] ^ ~word)) for word in words)
     # The second word is what 32 bits leave of a billion rows' smallest numbers.
     return (coarse.astype(jnp.float32) + (fine.astype(jnp.float32) + 1) * np.float32(2**-32)) * np.float32(2**-32)
 
@@ -182,9 +203,3 @@ def uniforms(words: UInt32[Array, "2"], start: UInt32[Array, "2"], count: int) -
 def two_words(number: int) -> UInt32[np.ndarray, "2"]:
     """Return a row number as its lower and upper 32 bits."""
     return np.array([number & 0xFFFFFFFF, number >> 32], np.uint32)
-
-
-def _mixed(x: Any) -> Any:
-    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
-    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
-    return x ^ (x >> 16)

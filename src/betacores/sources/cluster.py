@@ -117,7 +117,12 @@ class ClusterSource(Source):
                 yield from _blocks(chunk.result(), trust, max(first, self.firsts[k]))
 
     def each(
-        self, work: Callable[..., Any], arguments: tuple, combine: Callable[[Any, Any], Any], first: int = 0
+        self,
+        work: Callable[..., Any],
+        arguments: tuple,
+        combine: Callable[[Any, Any], Any],
+        settled: Callable[[Any], Any],
+        first: int = 0,
     ) -> Iterator[tuple[int, Any]]:
         """Yield what the work on each chunk gave, in order; workers do them side by side."""
         ends = [*self.firsts[1:], self.block_count]
@@ -132,6 +137,7 @@ class ClusterSource(Source):
                 None if self.trust is None else self.trust[k],
                 max(first, self.firsts[k]),
                 Named.of(work),
+                Named.of(settled),
                 combine,
                 sent,
                 pure=False,
@@ -179,7 +185,7 @@ class ClusterSource(Source):
         function, *rest = arguments
         check_connected(self.client)
         tasks = [self.client.submit(_numbers_of, chunk, Named.of(function), rest, pure=False) for chunk in self.chunks]
-        done = [number for number in in_order(self.client, [self.client.submit(len, task) for task in tasks])]
+        done = list(in_order(self.client, [self.client.submit(len, task) for task in tasks]))
         if sum(done) != self.row_count:
             raise RuntimeError(f"data: the partitions have {sum(done)} rows now, and had {self.row_count}; run again.")
         return tasks
@@ -236,18 +242,20 @@ def _as_sent(given: list[Any]) -> list[Any]:
 
 
 def _work(
-    chunk: Chunk, trust: Any, first: int, work: Named, combine: Callable[[Any, Any], Any], given: list[Any]
+    chunk: Chunk,
+    trust: Any,
+    first: int,
+    work: Named,
+    settled: Named,
+    combine: Callable[[Any, Any], Any],
+    given: list[Any],
 ) -> Any:
     """Do the work on the blocks of a chunk, and put what they give together; on a worker."""
-    from betacores.sources.base import in_double
-
     arguments = [one.found() if isinstance(one, Named) else one for one in given]
-    function, state = work.found(), None
+    function, settle, state = work.found(), settled.found(), None
     with single_precision():
         for block in _blocks(chunk, trust, first):
-            result = function(block, *arguments)
-            # What a choice picks are whole numbers too, and comes as it is.
-            part = result if work.name == "_best_of_block" else in_double(result)
+            part = settle(function(block, *arguments))
             state = part if state is None else combine(state, part)
     return state
 

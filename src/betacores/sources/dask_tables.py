@@ -141,10 +141,6 @@ class DaskTable:
         y = None if not self.has_response else np.concatenate([part.y for part in found])
         return np.concatenate([part.x for part in found]), y
 
-    def where(self, partition: int, row: int) -> str:
-        """Say where a row is."""
-        return f"partition {partition}, row {row}"
-
 
 def check_workers(client: Client) -> None:
     """Complain if there is no worker, or one without this package or with another version of it."""
@@ -201,7 +197,7 @@ def _array_parts(data: Any, y: Any, target: Any, columns: Any) -> list[tuple]:
         import dask.array as da
 
         y = da.from_array(np.asarray(y), chunks=(whole.chunks[0],))
-    if y.ndim != 1 or (len(y) == len(y) and y.shape[0] != data.shape[0]):
+    if y.ndim != 1 or (not np.isnan(y.shape[0]) and y.shape[0] != data.shape[0]):
         raise ValueError(f"y: expected one value for each of the {data.shape[0]} rows of data, got shape {y.shape}.")
     return list(zip(parts, y.rechunk((whole.chunks[0],)).to_delayed().tolist(), strict=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 from betacores.models.base import Rows
 from betacores.sources.arrays import padded_block
 from betacores.sources.base import LARGEST_CELL, Block, Source
-from betacores.sources.numbers import Numbers, at_rows
+from betacores.sources.numbers import Numbers
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Raw, Reader, ahead
 
@@ -34,7 +34,11 @@ class FileSource(Source):
     """
 
     def __init__(
-        self, reader: Reader, encode: Callable[[Any], np.ndarray], known: Pool | None = None, trust: Any = None
+        self,
+        reader: Reader,
+        encode: Callable[[Any], np.ndarray],
+        known: Pool | None = None,
+        trust: Numbers | None = None,
     ):
         self.reader, self.encode, self.known, self.trust = reader, encode, known, trust
         self.row_count, self.columns = reader.row_count, reader.columns
@@ -52,12 +56,9 @@ class FileSource(Source):
     def _read(self, first: int) -> Iterator[Block]:
         for raw in self.reader.blocks(first):
             rows, count = self.encoded(raw), len(raw.x)
-            trust = None if self.trust is None else self._trust_between(raw.start, raw.start + count)
+            trust = None if self.trust is None else self.trust.between(raw.start, raw.start + count)
             weights = np.ones(count, np.float32) if trust is None else trust
             yield padded_block(rows, weights, trust, raw.start, self.block_rows)
-
-    def _trust_between(self, start: int, stop: int) -> Float[np.ndarray, " n"]:
-        return self.trust.between(start, stop) if isinstance(self.trust, Numbers) else self.trust[start:stop]
 
     def encoded(self, raw: Raw) -> Rows:
         """Return rows as the model takes them."""
@@ -84,7 +85,7 @@ class FileSource(Source):
 
     def weights_of(self, ids: np.ndarray) -> Float[np.ndarray, " n"]:
         """Return how much rows count, by their numbers."""
-        return np.ones(len(ids), np.float32) if self.trust is None else at_rows(self.trust, ids)
+        return np.ones(len(ids), np.float32) if self.trust is None else self.trust.at(ids)
 
     def as_array(self, numbers: Numbers | None) -> Any:
         """Return numbers in a file as an array that is read as it is looked at."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from betacores.sources.base import BLOCK_ROWS
-from betacores.sources.reader import Raw, Reader
+from betacores.sources.reader import Raw, Reader, stamp_of
 
 
 class Column:
@@ -34,13 +34,13 @@ class Column:
         # A map holds what was looked at; the file itself does not. A part of a map does not know where it begins.
         if whole and not isinstance(given.base, np.ndarray) and given.flags.c_contiguous and given.size:
             self.path, self.offset = os.fspath(given.filename), int(given.offset)
-            self.stamp = _stamp(self.path)
+            self.stamp = stamp_of(self.path)
 
     def between(self, start: int, stop: int) -> np.ndarray:
         """Return consecutive rows."""
         if self.path is None:
             return np.asarray(self.array[start:stop])
-        if not os.path.exists(self.path) or _stamp(self.path) != self.stamp:
+        if not os.path.exists(self.path) or stamp_of(self.path) != self.stamp:
             raise OSError(f"data: {self.path} is gone or has changed since the run began; run again.")
         width = int(np.prod(self.array.shape[1:], dtype=np.int64))
         count = (stop - start) * width
@@ -117,8 +117,3 @@ def _mapped(path: str, name: str) -> np.ndarray:
     except (ValueError, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(f"{name}: {path} is no whole .npy file of numbers ({reason}); write it again.") from error
-
-
-def _stamp(path: str) -> list[int]:
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns]

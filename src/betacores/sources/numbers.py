@@ -21,11 +21,6 @@ BYTES = 4
 SUMS = ".sums"
 
 
-def at_rows(numbers: Any, ids: np.ndarray) -> Float[np.ndarray, " n"]:
-    """Return the numbers of some rows, of an array or of a file of them."""
-    return numbers.at(ids) if isinstance(numbers, Numbers) else np.asarray(numbers[ids])
-
-
 def _file_at(place: Path | None) -> Any:
     if place is None:
         return tempfile.TemporaryFile(prefix="betacores-")

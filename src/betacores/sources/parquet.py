@@ -6,10 +6,8 @@ batch of one row group, whatever the sizes of files and row groups are.
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +16,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from betacores.sources.base import BLOCK_ROWS
-from betacores.sources.reader import Cutter, Raw, Reader, as_numpy
+from betacores.sources.parquet_files import check_filter, check_numeric, common_schema, found_files, is_number, listed
+from betacores.sources.reader import Cutter, Raw, Reader, as_numpy, stamp_of
 
 BATCH_ROWS = BLOCK_ROWS
-ENDINGS = (".parquet", ".pq")
 
 
 class Piece(NamedTuple):
@@ -61,7 +59,7 @@ class ParquetReader(Reader):
         also: Sequence[str] = (),
     ):
         self.files, root = found_files(paths)
-        self._stamps = {path: _stamp(path) for path in self.files}
+        self._stamps = {path: stamp_of(path) for path in self.files}
         self.schema = common_schema(self.files)
         self._dataset = ds.dataset(
             self.files, format="parquet", partitioning=ds.partitioning(flavor="hive"), partition_base_dir=root
@@ -70,7 +68,7 @@ class ParquetReader(Reader):
         self.schema = self._dataset.schema
         for what, names in {"columns": columns or (), "target": () if target is None else [target]}.items():
             for name in (name for name in names if name not in self.schema.names):
-                raise ValueError(f"{what}: the files have no column {name!r}; they have {_listed(self.schema.names)}.")
+                raise ValueError(f"{what}: the files have no column {name!r}; they have {listed(self.schema.names)}.")
         self.target = target
         self.columns = [
             name
@@ -79,12 +77,12 @@ class ParquetReader(Reader):
         ]
         self._also = [name for name in also if name != target and name in self.schema.names]
         for name in self.columns:
-            _check_numeric(name, self.schema.field(name).type)
+            check_numeric(name, self.schema.field(name).type)
         self.single = all(_is_single(self.schema.field(name).type) for name in self.columns)
         if target is not None:
             self.response = "numbers" if is_number(self.schema.field(target).type) else "words"
         if filter is not None:
-            _check_filter(filter, self.schema)
+            check_filter(filter, self.schema)
         self._filter = filter
         self._filtered_by = [] if filter is None else _named_in(filter, self.schema.names)
         self._pieces = self._found_pieces()
@@ -194,79 +192,13 @@ class ParquetReader(Reader):
         for path, stamp in self._stamps.items():
             if not os.path.exists(path):
                 raise FileNotFoundError(f"data: {path} is gone; it was there when the run began.")
-            if _stamp(path) != stamp:
+            if stamp_of(path) != stamp:
                 raise OSError(f"data: {path} has changed since the run began; run again when it is at rest.")
 
     def table(self) -> pa.Table:
         """Return everything that was asked for, in memory."""
         names = [*self.columns, *([] if self.target is None else [self.target]), *self._also]
         return self._dataset.to_table(columns=names, filter=self._filter)
-
-
-def found_files(paths: Any) -> tuple[list[str], str | None]:
-    """Return the files that a path, a pattern or a list means, in order, and the folder that partitions count from."""
-    if isinstance(paths, (list, tuple)):
-        listed = [name for one in paths for name in found_files(one)[0]]
-        return listed, None
-    path = os.fspath(paths)
-    if os.path.isdir(path):
-        listed = sorted(str(p) for ending in ENDINGS for p in Path(path).rglob(f"*{ending}") if _visible(p, path))
-        if not listed:
-            raise FileNotFoundError(f"data: the folder {path} holds no Parquet file ({' or '.join(ENDINGS)}).")
-        return listed, path
-    if os.path.exists(path):
-        return [path], None
-    listed = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
-    if not listed:
-        raise FileNotFoundError(f"data: there is no file {path}.")
-    fixed = path[: min(path.find(letter) for letter in "*?[" if letter in path)]
-    return listed, os.path.dirname(fixed) or None
-
-
-def _visible(place: Path, root: str) -> bool:
-    return not any(part.startswith((".", "_")) for part in place.relative_to(root).parts)
-
-
-def _stamp(path: str) -> list[int]:
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns]
-
-
-def common_schema(files: list[str]) -> pa.Schema:
-    """Return the schema of all files, or say which one has another."""
-    first: pa.Schema | None = None
-    for path in files:
-        if os.path.getsize(path) == 0:
-            raise ValueError(f"data: {path} is empty (0 bytes); remove it, or write it again.")
-        try:
-            schema = pq.read_schema(path).remove_metadata()
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0].rstrip(".")
-            raise ValueError(f"data: {path} is no whole Parquet file ({reason}); write or fetch it again.") from error
-        if first is None:
-            twice = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
-            if twice:
-                raise ValueError(f"data: {path} has columns of the same name twice ({_listed(twice)}); rename them.")
-            first = schema
-        if schema.names != first.names:
-            odd = sorted({*schema.names} ^ {*first.names}) or ["the order"]
-            raise ValueError(
-                f"data: {path} has other columns than {files[0]} ({_listed(odd)}); all files must have the same."
-            )
-        for mine, theirs in zip(schema, first, strict=True):
-            if mine.type != theirs.type:
-                raise ValueError(
-                    f"data: the column {mine.name!r} is {mine.type} in {path} and {theirs.type} in {files[0]}; write "
-                    "them with the same types."
-                )
-    assert first is not None  # there is at least one file
-    return first
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Return whether a type is one of numbers, or of truth."""
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    return any(test(kind) for test in tests)
 
 
 def _is_single(kind: pa.DataType) -> bool:
@@ -284,25 +216,6 @@ def _within(ids: np.ndarray, start: int, count: int) -> np.ndarray:
     return ids[slice(*np.searchsorted(ids, [start, start + count]))]
 
 
-def _check_numeric(name: str, kind: pa.DataType) -> None:
-    if not is_number(kind):
-        raise ValueError(
-            f"data: column {name!r} is not numeric (it holds {kind}); leave it out with columns=[...], or encode it as "
-            "numbers before."
-        )
-
-
-def _check_filter(filter: Any, schema: pa.Schema) -> None:
-    if not isinstance(filter, ds.Expression):
-        raise TypeError(f"filter: expected an expression such as pyarrow.dataset.field('year') > 2020, got {filter!r}.")
-    try:
-        schema.empty_table().filter(filter)
-    except (pa.ArrowException, TypeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        said = f"filter: {filter} does not fit the files ({reason}); they have {_listed(schema.names)}."
-        raise ValueError(said) from error
-
-
 def _named_in(filter: Any, names: Sequence[str]) -> list[str]:
     """Return the columns that a filter looks at, and perhaps some more: those whose names it writes out."""
     written = str(filter)
@@ -316,8 +229,3 @@ def _numbers(column: pa.Array) -> np.ndarray:
         column = column.cast(pa.float64())
     # Where there are nulls, whole numbers come as floating ones with NaN.
     return column.to_numpy(zero_copy_only=False)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return ", ".join(map(repr, names[:10])) + more
