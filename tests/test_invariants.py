@@ -122,7 +122,14 @@ def pair(method, model, heaviest=frozenset()):
     return pytest.param(method, model, marks=[] if quick else [pytest.mark.slow])
 
 
-every = pytest.mark.parametrize(("method", "model"), [pair(method, model) for method in METHODS for model in MODELS])
+PAIRS = [(method, model) for method in METHODS for model in MODELS if method not in MOVING or MODELS[model].movable]
+every = pytest.mark.parametrize(("method", "model"), [pair(*names) for names in PAIRS])
+
+
+@pytest.mark.parametrize("model", ["categorical", "multinomial", "exponential"])
+def test_points_are_not_moved_where_cells_are_of_a_kind(model):
+    with pytest.raises(ValueError, match=rf"method: 'psvi' .* '{model}' .* choose 'pursuit'"):
+        bc.summarize(*problem(model), model=model, method="psvi", size=SIZE)
 
 
 @every
@@ -220,12 +227,7 @@ def small(model, method, x, y, size=KEPT):
 @pytest.mark.parametrize(
     ("method", "model"),
     # SparseVI is β-Cores at β = 0: one model is enough to compile for, the one whose likelihood falls fastest.
-    [
-        pair(method, model, HEAVIEST)
-        for method in METHODS
-        for model in MODELS
-        if method != "sparse-vi" or model == "linear"
-    ],
+    [pair(method, model, HEAVIEST) for method, model in PAIRS if method != "sparse-vi" or model == "linear"],
 )
 @settings(
     max_examples=6,

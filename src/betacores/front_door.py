@@ -176,7 +176,12 @@ def summarize(
 
 def _agreed(found: Found, construction: Construction, asked: dict[str, Any]) -> tuple[Info, int | None]:
     """Return what was asked for, after checking it against the table, and the size; None to leave that open."""
-    rows, grouping = found.problem.source.row_count, found.grouping
+    rows, grouping, model = found.problem.source.row_count, found.grouping, found.problem.model
+    if asked["method"] == "psvi" and not model.movable:
+        raise ValueError(
+            f"method: 'psvi' moves points anywhere, and the cells of the model {model.name!r} are of a kind; choose "
+            "'pursuit', which keeps rows as they are."
+        )
     what, most = ("rows", rows) if grouping is None else ("groups", len(grouping))
     size, default = asked["size"], DEFAULT_SIZE if grouping is None else DEFAULT_GROUPS
     if size != "auto" and size > most:

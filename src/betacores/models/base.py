@@ -81,6 +81,8 @@ class Model(abc.ABC):
 
     name: ClassVar[str]
     response: ClassVar[Response] = "none"
+    # Whether points that are no rows of the table can stand for rows: not where cells are codes, counts or above zero.
+    movable: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         # What a model may give; `hasattr` tells.

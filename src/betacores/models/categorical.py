@@ -42,6 +42,7 @@ class CategoricalDensity(ExponentialFamily):
     """
 
     name: ClassVar[str] = "categorical"
+    movable: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -40,6 +40,7 @@ class ExponentialDensity(ExponentialFamily):
     """
 
     name: ClassVar[str] = "exponential"
+    movable: ClassVar[bool] = False
 
     def __init__(self, prior: GaussianPrior | None = None):
         self.prior = prior or gaussian_prior(0.0, 100.0)

@@ -46,6 +46,7 @@ class MultinomialDensity(Model):
     """
 
     name: ClassVar[str] = "multinomial"
+    movable: ClassVar[bool] = False
 
     def __init__(self, prior: GaussianPrior | None = None, clean: float | Literal["auto"] = "auto"):
         self.prior = prior or gaussian_prior(0.0, WIDTH**2)
