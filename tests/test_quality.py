@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import betacores as bc
 from betacores.models import GaussianMean, LogisticRegression, Rows
 from betacores.posteriors import gaussian_kl, laplace
 from betacores.quality import kl_estimate
@@ -82,3 +83,12 @@ def test_beta_target_and_beta_readout_agree_with_each_other():
     assert same.value == pytest.approx(0.0, abs=1e-3)
     other = kl_estimate(GaussianMean(), target, Rows(jnp.asarray(X)), weights, jax.random.key(0), read_beta=0.0)
     assert other.value > 10 * max(same.value, 1e-4)
+
+
+def test_a_billion_rows_leave_digits_enough():
+    """Rows that stand for fifty thousand each: the posterior is 30,000 times narrower than the prior."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(20_000, 4))
+    y = rng.random(len(x)) < 1 / (1 + np.exp(-x @ np.array([1.0, -1.0, 0.5, 2.0])))
+    coreset = bc.summarize(x, y, size=60, beta=0.5, guard=None, sample_weight=np.full(len(x), 5e4))
+    assert coreset.info.kl_estimate.value < 0.05

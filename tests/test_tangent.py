@@ -6,7 +6,7 @@ import pytest
 
 from betacores.divergence import FLOOR, as_beta
 from betacores.models import GaussianMean, LogisticRegression, Rows
-from betacores.tangent import anchored, centred, vectors
+from betacores.tangent import anchored, centred, gains, vectors
 
 
 def values(rows=20, draws=31, seed=0):
@@ -73,3 +73,25 @@ def test_vectors_of_absurd_rows_vanish_and_those_of_others_do_not(model, beta):
     np.testing.assert_array_equal(rows[3:], 0.0)
     assert np.abs(rows[:3]).max(1).min() > 1e-3
     np.testing.assert_allclose(rows[:3].mean(1), 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.4])
+@pytest.mark.parametrize("width", [1e-6, 1e-4, 1e-2, 1.0])
+def test_gains_keep_their_digits_however_narrow_the_posterior(beta, width):
+    """Differences of labels' likelihoods against double precision, where single precision has few digits left."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(200, 3)).astype(np.float32), rng.choice([-1.0, 1.0], 200).astype(np.float32)
+    thetas = (np.array([1.0, -2.0, 0.5, 0.3]) + width * rng.normal(size=(40, 4))).astype(np.float32)
+    found = gains(LogisticRegression(), jnp.asarray(thetas), Rows(jnp.asarray(x), jnp.asarray(y)), as_beta(beta))
+
+    def likelihood(theta):
+        u = y * (np.column_stack([x, np.ones(len(x))]).astype(np.float64) @ theta)
+        log_p, log_q = -np.logaddexp(0, -u), -np.logaddexp(0, u)
+        if beta == 0:
+            return log_p
+        return np.expm1(beta * log_p) / beta - (np.exp((1 + beta) * log_p) + np.exp((1 + beta) * log_q)) / (1 + beta)
+
+    wide = thetas.astype(np.float64)
+    exact = np.stack([likelihood(theta) - likelihood(wide[0]) for theta in wide], axis=1)
+    size = np.abs(exact).max()
+    np.testing.assert_allclose(found / size, exact / size, atol=1e-4 if width == 1e-2 else 2e-5)

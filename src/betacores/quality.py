@@ -18,11 +18,11 @@ import jax
 import numpy as np
 from scipy.special import logsumexp
 
-from betacores.divergence import Beta, as_beta, likelihoods
+from betacores.divergence import Beta, as_beta
 from betacores.models.base import Model, Rows
 from betacores.posteriors import Gaussian, has_conjugate
 from betacores.posteriors.weighted import padded, weighted_posterior
-from betacores.tangent import anchored
+from betacores.tangent import gains
 from betacores.target import Target
 
 if TYPE_CHECKING:
@@ -96,5 +96,5 @@ def _read(
 ) -> tuple[Float[Array, "s p"], Float[Array, " s"], Float[Array, " s"]]:
     """Return draws, the coreset's log-likelihood there less that at the first, and the log-prior."""
     thetas = posterior.transform(noise)
-    values = weights @ anchored(likelihoods(model, thetas, rows, beta))
+    values = weights @ gains(model, thetas, rows, beta)
     return thetas, values, jax.vmap(model.log_prior)(thetas)

@@ -19,8 +19,8 @@ and may give, each of which makes something possible or faster,
 ``log_likelihoods(thetas, rows)``        the matrix of `ℓ` over rows and draws at once
 ``quadratic(theta, rows)``               `ℓ`, its gradients and its one Hessian, if `ℓ` is quadratic in θ
                                          with the same curvature for every row
-``response_derivatives(eta, y, beta)``    of a linear predictor: `f` and its first two derivatives by it, if they are
-                                         cheaper so than by differentiation
+``response_derivatives(eta, y, beta)``    of a linear predictor whose scale is one: `f` and its first two derivatives,
+                                         cheaper than by differentiation
 ``compact(rows)``                        an equivalent model and rows that cost less to evaluate again and again
 ``conjugate(rows, weights)``             the Gaussian posterior's natural parameters, less the prior's
 ``prior``                                a `GaussianPrior`, which `conjugate` needs
