@@ -13,10 +13,20 @@ from betacores import datasets
 from betacores.divergence import as_beta
 from betacores.divergence import likelihood as package_likelihood
 from betacores.grid import grid_modes
-from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
+from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows, SoftmaxRegression
 from betacores.models.base import Model
+from betacores.models.prior import GaussianPrior
 from betacores.pilot import sampled
-from betacores.tuning import RESPONSE_GRID, Tuning, beta_grid, mean_products, mean_squared_error, tune
+from betacores.tuning import (
+    RESPONSE_GRID,
+    Free,
+    Tuning,
+    beta_grid,
+    mean_products,
+    mean_squared_error,
+    tune,
+    without_prior,
+)
 
 KEY = jax.random.key(0)
 BETAS = np.array([0.0, 0.05, 0.2, 0.6])
@@ -52,25 +62,40 @@ def gradients_of(name, x, y, theta, beta):
     return likelihood(name, np.asarray(theta, np.float64), x, y, beta)[1]
 
 
-def brute_force(thetas, curvatures, gradients, weights):
-    """Squared bias and variance of every lane, by the equations, one row after another."""
+def brute_force(thetas, curvatures, gradients, weights, prior=None):
+    """Squared bias and variance of every lane, by the equations, one row after another.
+
+    The prior is N(0, prior⁻¹), and all curvatures of the likelihood are positive; without one it is flat.
+    """
     metric, lanes = curvatures[-1], len(thetas)
+    prior = np.zeros_like(metric) if prior is None else prior
     influences = [
         [np.linalg.solve(curvatures[a], w * g) for w, g in zip(weights, gradients[a], strict=True)]
         for a in range(lanes)
     ]
+    # Of the mode of the likelihood alone, a quadratic with the curvature at the mode.
+    alone = [np.linalg.solve(curvatures[b] - prior, curvatures[b] @ thetas[b]) for b in range(lanes)]
+    on_alone = [
+        [np.linalg.solve(curvatures[b] - prior, w * g) for w, g in zip(weights, gradients[b], strict=True)]
+        for b in range(lanes)
+    ]
     variance = np.array([sum(v @ metric @ v for v in influences[a]) for a in range(lanes)])
     bias2 = np.zeros(lanes)
     for a in range(lanes):
-        for b in range(a + 1, lanes):
-            apart = [u - v for u, v in zip(influences[a], influences[b], strict=True)]
+        for b in range(a, lanes):
+            apart = [u - v for u, v in zip(influences[a], on_alone[b], strict=True)]
             chance = sum(v @ metric @ v for v in apart)
             # A Gaussian vector of covariance C has squared length of variance 2 tr((C M)²) in the metric M.
             covariance = sum(np.outer(v, v) for v in apart) @ metric
             sd = np.sqrt(2 * np.trace(covariance @ covariance))
-            away = thetas[a] - thetas[b]
+            away = thetas[a] - alone[b]
             bias2[a] = max(bias2[a], away @ metric @ away - chance - 2 * sd)
     return bias2, variance
+
+
+def flat(thetas):
+    """Return modes that no prior pulls at."""
+    return Free(np.asarray(thetas, np.float64), np.tile(np.eye(thetas.shape[1]), (len(thetas), 1, 1)))
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +110,32 @@ def small():
     return x, weights, fit.thetas.astype(np.float64), np.eye(3) - fit.likelihood.hessian
 
 
-def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small):
+@pytest.mark.parametrize("strength", [0.0, 1.0, 10.0])
+def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small, strength):
+    """The same modes and curvatures, of which more and more is the prior's."""
     x, weights, thetas, curvatures = small
     gradients = [gradients_of("gaussian", x, None, theta, beta) for theta, beta in zip(thetas, BETAS, strict=True)]
     weighted = [g * weights[:, None] for g in gradients]
     products = np.array([[a.T @ b for b in weighted] for a in weighted])
-    bias2, variance = mean_squared_error(thetas, curvatures, products)
-    expected_bias2, expected_variance = brute_force(thetas, curvatures, gradients, weights)
+    prior = strength * np.array([[1.0, 0.3, 0.0], [0.3, 0.5, 0.0], [0.0, 0.0, 0.1]])
+    assert all(np.linalg.eigvals(np.linalg.solve(h, h - prior)).min() > 0.5 for h in curvatures)
+    free = without_prior(thetas, curvatures, -thetas @ prior, np.tile(prior, (4, 1, 1)))
+    bias2, variance = mean_squared_error(thetas, curvatures, products, free)
+    expected_bias2, expected_variance = brute_force(thetas, curvatures, gradients, weights, prior)
     assert expected_bias2[0] > 1
-    assert expected_bias2[-1] == bias2[-1] == 0
+    # Without a prior the most robust mode answers to no other.
+    assert (expected_bias2[-1] > 1) == (strength == 10.0)
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-7)
     np.testing.assert_allclose(bias2, expected_bias2, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("own", "times"), [(9.0, 10 / 9), (1.0, 2.0), (0.25, 2.6), (0.0, 3.0), (-0.5, 5.0)])
+def test_the_pull_taken_out_is_exact_for_quadratics_while_rows_say_more_than_the_prior_and_bounded_after(own, times):
+    """Rows of precision `own` around 3, a prior of precision 1 around 0: the rows' mode is 3 as long as own ≥ 1."""
+    mode = np.array([[3 * own / (own + 1)]])
+    free = without_prior(mode, np.array([[[own + 1]]]), -mode, np.ones((1, 1, 1)))
+    assert free.modes[0, 0] == pytest.approx(3.0 if own >= 1 else times * mode[0, 0])
+    assert free.gains[0, 0, 0] == pytest.approx(times)
 
 
 def test_modes_no_farther_apart_than_chance_have_no_bias(small):
@@ -105,7 +145,9 @@ def test_modes_no_farther_apart_than_chance_have_no_bias(small):
         for theta, beta in zip(thetas, BETAS, strict=True)
     ]
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
-    bias2, _ = mean_squared_error(np.tile(thetas[-1:], (4, 1)), curvatures, products)
+    bias2, _ = mean_squared_error(
+        np.tile(thetas[-1:], (4, 1)), curvatures, products, flat(np.tile(thetas[-1:], (4, 1)))
+    )
     np.testing.assert_array_equal(bias2, 0.0)
 
 
@@ -118,9 +160,10 @@ def test_a_lane_bent_the_wrong_way_has_no_estimate_and_spoils_no_other(small):
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
     bent = curvatures.copy()
     bent[1] = np.diag([1.0, -1.0, 1.0])
-    bias2, variance = mean_squared_error(thetas, bent, products)
+    bias2, variance = mean_squared_error(thetas, bent, products, flat(thetas))
     others = [0, 2, 3]
-    expected = mean_squared_error(thetas[others], curvatures[others], products[np.ix_(others, others)])
+    products = products[np.ix_(others, others)]
+    expected = mean_squared_error(thetas[others], curvatures[others], products, flat(thetas[others]))
     assert np.isnan(variance[1])
     np.testing.assert_allclose(bias2[others], expected[0])
     np.testing.assert_allclose(variance[others], expected[1])
@@ -130,7 +173,7 @@ def test_without_a_reference_there_is_no_estimate_at_all(small):
     _, _, thetas, curvatures = small
     bent = curvatures.copy()
     bent[-1] *= -1
-    _, variance = mean_squared_error(thetas, bent, np.zeros((4, 4, 3, 3)))
+    _, variance = mean_squared_error(thetas, bent, np.zeros((4, 4, 3, 3)), flat(thetas))
     assert np.isnan(variance).all()
 
 
@@ -267,6 +310,71 @@ def test_on_clean_labels_the_choice_is_as_good_as_the_classical_mode_up_to_chanc
     # Four times five parameters: the mean square is one, its standard deviation a third.
     assert np.mean(chosen) / 5 < 2.5
     assert np.mean(chosen) < 1.5 * np.mean(classical) + 0.5
+
+
+def labelled(seed, share, truth, far=0.0):
+    """A thousand rows with labels, some of them wrong where the others leave no doubt; and what is true."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(1000, len(truth) - 1))
+    y = np.where(rng.random(1000) < special.expit(x @ truth[:-1] + truth[-1]), 1.0, -1.0)
+    bad = rng.random(1000) < share
+    x[bad] *= far
+    return source_of(x, np.where(bad, np.where(x @ truth[:-1] + truth[-1] > 0, -1.0, 1.0), y))
+
+
+@pytest.mark.parametrize("steepness", [1.0, 2.0])
+def test_a_prior_that_pulls_is_not_taken_for_dirt(steepness):
+    """N(0, 1) and coefficients at two and at four standard deviations: the most robust mode is the most pulled."""
+    truth, betas, errors = steepness * np.array([2.0, -1.0, 0.5]), [], []
+    for seed in range(20):
+        found = tuned(LogisticRegression(), labelled(seed, 0.0, truth), np.asarray(RESPONSE_GRID))
+        away = np.linalg.norm(found.thetas - truth, axis=1)
+        betas.append(found.beta)
+        errors.append((away[found.chosen], away[0], away[-1]))
+    chosen, classical, robust = np.median(errors, axis=0)
+    assert np.mean(np.array(betas) <= 0.1) >= 0.85
+    assert chosen < 1.1 * classical
+    assert robust > 1.5 * classical
+
+
+def test_dirt_is_still_found_against_a_prior_that_pulls():
+    truth, errors, betas = np.array([2.0, -1.0, 0.5]), [], []
+    for seed in range(8):
+        found = tuned(LogisticRegression(), labelled(seed, 0.1, truth, far=5.0), np.asarray(RESPONSE_GRID))
+        away = np.linalg.norm(found.thetas - truth, axis=1)
+        errors.append((away[found.chosen], away.min(), away[0]))
+        betas.append(found.beta)
+    chosen, best, classical = np.median(errors, axis=0)
+    assert min(betas) >= 0.5
+    assert chosen < 1.1 * best
+    assert classical > 3 * best
+
+
+def test_a_nearly_flat_prior_leaves_the_choice_to_the_distances_of_the_modes():
+    """The criterion without anything said of the prior, from the same modes."""
+    truth, grid = np.array([2.0, -1.0, 0.5]), np.asarray(RESPONSE_GRID)
+    model = LogisticRegression(prior=GaussianPrior(np.zeros(()), np.asarray(1e-6)))
+    for seed, share in ((0, 0.0), (1, 0.1), (2, 0.2)):
+        source = labelled(seed, share, truth, far=5.0)
+        found = tuned(model, source, grid)
+        fit = grid_modes(model, source, found.thetas, grid)
+        products = 1000 * mean_products(model, source, fit.looked_at, grid)
+        bias2, variance = mean_squared_error(fit.thetas, -fit.likelihood.hessian, products, flat(fit.thetas))
+        np.testing.assert_allclose(found.variance, variance, rtol=1e-3)
+        np.testing.assert_allclose(found.bias2, bias2, rtol=1e-3, atol=1e-3)
+        assert found.chosen == int(np.argmin(bias2 + variance))
+
+
+@pytest.mark.slow
+def test_a_prior_that_pulls_at_several_classes_is_not_taken_for_dirt():
+    model = SoftmaxRegression(3).bound(["a", "b"], np.arange(3))
+    truth, betas = np.array([[0.0, 0.0, 0.0], [2.0, -1.0, 0.5], [-1.0, 2.0, 0.0]]), []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(1000, 2))
+        y = (x @ truth[:, :2].T + truth[:, 2] + rng.gumbel(size=(1000, 3))).argmax(1)
+        betas.append(tuned(model, source_of(x, y), np.asarray(RESPONSE_GRID)).beta)
+    assert np.mean(np.array(betas) <= 0.1) >= 0.85
 
 
 def test_curve_is_plain_data_with_none_where_there_is_no_estimate():
