@@ -17,16 +17,8 @@ from betacores.models import GaussianMean, LinearRegression, LogisticRegression,
 from betacores.models.base import Model
 from betacores.models.prior import GaussianPrior
 from betacores.pilot import sampled
-from betacores.tuning import (
-    RESPONSE_GRID,
-    Free,
-    Tuning,
-    beta_grid,
-    mean_products,
-    mean_squared_error,
-    tune,
-    without_prior,
-)
+from betacores.pull import Alone, rows_inverse
+from betacores.tuning import RESPONSE_GRID, Tuning, beta_grid, mean_products, mean_squared_error, tune
 
 KEY = jax.random.key(0)
 BETAS = np.array([0.0, 0.05, 0.2, 0.6])
@@ -62,40 +54,36 @@ def gradients_of(name, x, y, theta, beta):
     return likelihood(name, np.asarray(theta, np.float64), x, y, beta)[1]
 
 
-def brute_force(thetas, curvatures, gradients, weights, prior=None):
+def brute_force(thetas, modes, curvatures, prior, gradients, weights):
     """Squared bias and variance of every lane, by the equations, one row after another.
 
-    The prior is N(0, prior⁻¹), and all curvatures of the likelihood are positive; without one it is flat.
+    Modes of the posterior and of the likelihood alone, with curvatures and gradients at the latter.
     """
     metric, lanes = curvatures[-1], len(thetas)
-    prior = np.zeros_like(metric) if prior is None else prior
-    influences = [
-        [np.linalg.solve(curvatures[a], w * g) for w, g in zip(weights, gradients[a], strict=True)]
-        for a in range(lanes)
-    ]
-    # Of the mode of the likelihood alone, a quadratic with the curvature at the mode.
-    alone = [np.linalg.solve(curvatures[b] - prior, curvatures[b] @ thetas[b]) for b in range(lanes)]
-    on_alone = [
-        [np.linalg.solve(curvatures[b] - prior, w * g) for w, g in zip(weights, gradients[b], strict=True)]
-        for b in range(lanes)
-    ]
-    variance = np.array([sum(v @ metric @ v for v in influences[a]) for a in range(lanes)])
+
+    def influences(curvature, lane):
+        return [np.linalg.solve(curvature, w * g) for w, g in zip(weights, gradients[lane], strict=True)]
+
+    on_mode = [influences(curvatures[a], a) for a in range(lanes)]
+    on_alone = [influences(curvatures[b] - prior, b) for b in range(lanes)]
+    variance = np.array([sum(v @ metric @ v for v in on_mode[a]) for a in range(lanes)])
     bias2 = np.zeros(lanes)
     for a in range(lanes):
         for b in range(a, lanes):
-            apart = [u - v for u, v in zip(influences[a], on_alone[b], strict=True)]
+            apart = [u - v for u, v in zip(on_mode[a], on_alone[b], strict=True)]
             chance = sum(v @ metric @ v for v in apart)
             # A Gaussian vector of covariance C has squared length of variance 2 tr((C M)²) in the metric M.
             covariance = sum(np.outer(v, v) for v in apart) @ metric
             sd = np.sqrt(2 * np.trace(covariance @ covariance))
-            away = thetas[a] - alone[b]
+            away = thetas[a] - modes[b]
             bias2[a] = max(bias2[a], away @ metric @ away - chance - 2 * sd)
     return bias2, variance
 
 
-def flat(thetas):
+def unpulled(thetas, curvatures):
     """Return modes that no prior pulls at."""
-    return Free(np.asarray(thetas, np.float64), np.tile(np.eye(thetas.shape[1]), (len(thetas), 1, 1)))
+    inverses = np.stack([rows_inverse(h, np.zeros_like(h)) for h in curvatures])
+    return Alone(np.zeros_like(thetas), thetas, curvatures, inverses)
 
 
 @pytest.fixture(scope="module")
@@ -112,30 +100,22 @@ def small():
 
 @pytest.mark.parametrize("strength", [0.0, 1.0, 10.0])
 def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small, strength):
-    """The same modes and curvatures, of which more and more is the prior's."""
-    x, weights, thetas, curvatures = small
-    gradients = [gradients_of("gaussian", x, None, theta, beta) for theta, beta in zip(thetas, BETAS, strict=True)]
+    """The same curvatures, of which more and more is the prior's, and modes that it has pulled towards zero."""
+    x, weights, modes, curvatures = small
+    gradients = [gradients_of("gaussian", x, None, mode, beta) for mode, beta in zip(modes, BETAS, strict=True)]
     weighted = [g * weights[:, None] for g in gradients]
     products = np.array([[a.T @ b for b in weighted] for a in weighted])
     prior = strength * np.array([[1.0, 0.3, 0.0], [0.3, 0.5, 0.0], [0.0, 0.0, 0.1]])
     assert all(np.linalg.eigvals(np.linalg.solve(h, h - prior)).min() > 0.5 for h in curvatures)
-    free = without_prior(thetas, curvatures, -thetas @ prior, np.tile(prior, (4, 1, 1)))
-    bias2, variance = mean_squared_error(thetas, curvatures, products, free)
-    expected_bias2, expected_variance = brute_force(thetas, curvatures, gradients, weights, prior)
+    thetas = np.stack([np.linalg.solve(h, (h - prior) @ mode) for h, mode in zip(curvatures, modes, strict=True)])
+    alone = Alone(modes - thetas, modes, curvatures, np.stack([rows_inverse(h, prior) for h in curvatures]))
+    bias2, variance = mean_squared_error(thetas, alone, products)
+    expected_bias2, expected_variance = brute_force(thetas, modes, curvatures, prior, gradients, weights)
     assert expected_bias2[0] > 1
-    # Without a prior the most robust mode answers to no other.
-    assert (expected_bias2[-1] > 1) == (strength == 10.0)
+    # The most robust mode answers for nothing but its own pull.
+    assert (expected_bias2[-1] > 1e-3) == (strength > 0)
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-7)
     np.testing.assert_allclose(bias2, expected_bias2, rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize(("own", "times"), [(9.0, 10 / 9), (1.0, 2.0), (0.25, 2.6), (0.0, 3.0), (-0.5, 5.0)])
-def test_the_pull_taken_out_is_exact_for_quadratics_while_rows_say_more_than_the_prior_and_bounded_after(own, times):
-    """Rows of precision `own` around 3, a prior of precision 1 around 0: the rows' mode is 3 as long as own ≥ 1."""
-    mode = np.array([[3 * own / (own + 1)]])
-    free = without_prior(mode, np.array([[[own + 1]]]), -mode, np.ones((1, 1, 1)))
-    assert free.modes[0, 0] == pytest.approx(3.0 if own >= 1 else times * mode[0, 0])
-    assert free.gains[0, 0, 0] == pytest.approx(times)
 
 
 def test_modes_no_farther_apart_than_chance_have_no_bias(small):
@@ -145,9 +125,8 @@ def test_modes_no_farther_apart_than_chance_have_no_bias(small):
         for theta, beta in zip(thetas, BETAS, strict=True)
     ]
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
-    bias2, _ = mean_squared_error(
-        np.tile(thetas[-1:], (4, 1)), curvatures, products, flat(np.tile(thetas[-1:], (4, 1)))
-    )
+    thetas = np.tile(thetas[-1:], (4, 1))
+    bias2, _ = mean_squared_error(thetas, unpulled(thetas, curvatures), products)
     np.testing.assert_array_equal(bias2, 0.0)
 
 
@@ -160,10 +139,10 @@ def test_a_lane_bent_the_wrong_way_has_no_estimate_and_spoils_no_other(small):
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
     bent = curvatures.copy()
     bent[1] = np.diag([1.0, -1.0, 1.0])
-    bias2, variance = mean_squared_error(thetas, bent, products, flat(thetas))
+    bias2, variance = mean_squared_error(thetas, unpulled(thetas, bent), products)
     others = [0, 2, 3]
     products = products[np.ix_(others, others)]
-    expected = mean_squared_error(thetas[others], curvatures[others], products, flat(thetas[others]))
+    expected = mean_squared_error(thetas[others], unpulled(thetas[others], curvatures[others]), products)
     assert np.isnan(variance[1])
     np.testing.assert_allclose(bias2[others], expected[0])
     np.testing.assert_allclose(variance[others], expected[1])
@@ -173,7 +152,7 @@ def test_without_a_reference_there_is_no_estimate_at_all(small):
     _, _, thetas, curvatures = small
     bent = curvatures.copy()
     bent[-1] *= -1
-    _, variance = mean_squared_error(thetas, bent, np.zeros((4, 4, 3, 3)), flat(thetas))
+    _, variance = mean_squared_error(thetas, unpulled(thetas, bent), np.zeros((4, 4, 3, 3)))
     assert np.isnan(variance).all()
 
 
@@ -359,7 +338,7 @@ def test_a_nearly_flat_prior_leaves_the_choice_to_the_distances_of_the_modes():
         found = tuned(model, source, grid)
         fit = grid_modes(model, source, found.thetas, grid)
         products = 1000 * mean_products(model, source, fit.looked_at, grid)
-        bias2, variance = mean_squared_error(fit.thetas, -fit.likelihood.hessian, products, flat(fit.thetas))
+        bias2, variance = mean_squared_error(fit.thetas, unpulled(fit.thetas, -fit.likelihood.hessian), products)
         np.testing.assert_allclose(found.variance, variance, rtol=1e-3)
         np.testing.assert_allclose(found.bias2, bias2, rtol=1e-3, atol=1e-3)
         assert found.chosen == int(np.argmin(bias2 + variance))

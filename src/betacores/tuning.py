@@ -3,27 +3,19 @@
 Nobody tells which rows are outliers. But a mode for a larger β has less bias, only more variance; a smaller β errs by
 as much as its mode is farther from those of larger β than chance explains.
 
-Rows are not all that bends a mode: the prior pulls it, and the more, the less the rows say. They say less for a larger
-β, whose mode would then stand apart from the others on clean rows too, and by its shrinkage have the smaller variance.
-So a mode `θ_a` is not compared with the modes `θ_b` but with what the rows alone say. With `H = A + P`, the curvatures
-of the likelihood and of the prior, one Newton step of the likelihood from the mode takes the pull out,
-
-    m_b = θ_b − A_b⁻¹ ∇log π0(θ_b),
-
-exactly so if both are quadratic: then `θ_b = H_b⁻¹ (A_b m_b + P μ)`. The bias of `θ_a` is then that of the rows and
-of the prior together, and the mode of the largest β answers for its own: it is compared with its own `m`. With a row's
-influences `IF_n(a) = H_a⁻¹ w_n ∇f_n(θ_a)` on `θ_a` and `IM_n(b) = (I + A_b⁻¹ P) IF_n(b)` on `m_b`, and lengths in the
-metric of the largest β's `H`, the difference has squared length `Σ_n ‖IF_n(a) − IM_n(b)‖²` by chance alone, and
+Rows are not all that moves a mode: the prior pulls it, and the more, the larger β is, for rows then say less. Of clean
+rows too the most robust mode would stand apart from the others, and by its shrinkage have the smallest variance. So a
+mode `θ_a` is not compared with other modes `θ_b` but with what rows alone say, the modes `m_b` of the likelihoods
+without prior (`betacores.pull`); and it answers for its own pull, `m_a` being among them. With the curvatures `H` of
+the posterior and `A` of the likelihood, both at `m`, for a shrunken mode may not estimate its own variance, a row's
+influence on `θ_a` is `IF_n(a) = H_a⁻¹ w_n ∇f_n(m_a)`, that on `m_b` is `IM_n(b) = A_b⁻¹ w_n ∇f_n(m_b)`. With lengths in
+the metric of the largest β's `H`, the two differ by the squared length `Σ_n ‖IF_n(a) − IM_n(b)‖²` by chance alone, and
 
     bias²(a) = max over b ≥ a of  max(0, ‖θ_a − m_b‖² − chance(a, b) − 2 sd(a, b)),   variance(a) = Σ_n ‖IF_n(a)‖²,
 
 where `sd` is the standard deviation of that squared length. The β with the smallest sum is taken. Neighbours on the
 grid differ little by chance, so that a small bias shows between them though it would drown in the variance of the
 most robust mode.
-
-`A` may be singular, as with more columns than rows, or bent the wrong way. In every direction `v` with `A v = λ H v`
-the share `λ` of the information that comes from the rows is taken to be one half at least: where the prior says more
-than the rows, a Newton step is no guide, and takes no more out than twice the pull.
 
 The modes are found on a sample, side by side; two passes over all rows give each its last Newton steps. The products
 of the rows' gradients are means, for which the sample is enough.
@@ -41,10 +33,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import Beta, has_power_integral
-from betacores.grid import grid_modes, priors_at
+from betacores.grid import grid_modes
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
+from betacores.pull import Alone, without_prior
 from betacores.scores import default_score_beta
 from betacores.sources import ArraySource, Source
 
@@ -57,8 +50,6 @@ LARGEST_INFLATION = 4.0
 ROW_GRID_POINTS = 8
 # Differences within so many standard deviations are chance.
 CHANCE = 2.0
-# The share of the information that rows are taken to give at least, when the prior's pull is taken out of a mode.
-LEAST_SHARE = 0.5
 # A mode must explain this share of the rows that another explains.
 EXPLAINED = 0.8
 # Multiplications spent on the products of the rows' gradients, and the fewest rows to take them from.
@@ -135,22 +126,19 @@ def tune(
     scale = source.row_count / sample.row_count
     reference = _reference(model, sample, scale, float(lanes[-1]))
     fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
+    alone = without_prior(model, sample, fit.thetas, lanes, scale)
     arrived = fit.converged
     if scale > 1:
         # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
         fit = grid_modes(model, source, fit.thetas, lanes, steps=1)
     valid = arrived & _explains(model, sample, fit.thetas)
-    bends = -priors_at(model, fit.looked_at).hessian
-    curvatures = bends - fit.likelihood.hessian
-    free = without_prior(fit.thetas, curvatures, priors_at(model, fit.thetas).gradient, bends)
-    products = source.row_count * mean_products(model, sample, fit.looked_at, lanes)
+    products = source.row_count * mean_products(model, sample, alone.modes, lanes)
+    # The prior pulls at modes over all rows as it does at those of a sample that counts for as many.
+    alone = alone._replace(modes=fit.thetas + alone.steps)
     bias2, variance = np.full((2, len(lanes)), np.nan)
     if valid.any():
         bias2[valid], variance[valid] = mean_squared_error(
-            fit.thetas[valid],
-            curvatures[valid],
-            products[np.ix_(valid, valid)],
-            Free(free.modes[valid], free.gains[valid]),
+            fit.thetas[valid], Alone(*(part[valid] for part in alone)), products[np.ix_(valid, valid)]
         )
     total = np.where(np.isin(lanes, betas) & np.isfinite(bias2 + variance), bias2 + variance, np.inf)
     chosen = int(total.argmin()) if np.isfinite(total).any() else int(np.flatnonzero(np.isin(lanes, betas))[-1])
@@ -200,79 +188,43 @@ def _products(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Ar
     return jnp.einsum("anp,bnq->abpq", gradients, gradients)
 
 
-class Free(NamedTuple):
-    """Modes with the prior's pull taken out, and how much farther than the modes they move: `I + A⁻¹ P`."""
-
-    modes: Float[np.ndarray, "k p"]
-    gains: Float[np.ndarray, "k p p"]
-
-
-def without_prior(
-    thetas: Float[np.ndarray, "k p"],
-    curvatures: Float[np.ndarray, "k p p"],
-    pulls: Float[np.ndarray, "k p"],
-    bends: Float[np.ndarray, "k p p"],
-) -> Free:
-    """Take the prior's pull out of modes, as far as the rows say where they would be without it.
-
-    Parameters
-    ----------
-    thetas, curvatures
-        The modes, and the negative Hessians of the log-posterior there.
-    pulls, bends
-        The gradients of the log-prior at the modes, and its negative Hessians.
-    """
-    thetas = np.asarray(thetas, np.float64)
-    free = Free(np.full(thetas.shape, np.nan), np.full(curvatures.shape, np.nan))
-    for k, (curvature, pull, bend) in enumerate(zip(curvatures, pulls, bends, strict=True)):
-        if not _is_definite(curvature):
-            continue
-        whitening = np.linalg.inv(np.linalg.cholesky(curvature))
-        share, directions = np.linalg.eigh(whitening @ (curvature - bend) @ whitening.T)
-        directions = whitening.T @ directions
-        inverse = (directions / np.maximum(share, LEAST_SHARE)) @ directions.T
-        free.modes[k] = thetas[k] - inverse @ pull
-        free.gains[k] = np.eye(len(pull)) + inverse @ bend
-    return free
-
-
 def mean_squared_error(
-    thetas: Float[np.ndarray, "k p"],
-    curvatures: Float[np.ndarray, "k p p"],
-    products: Float[np.ndarray, "k k p p"],
-    free: Free,
+    thetas: Float[np.ndarray, "k p"], alone: Alone, products: Float[np.ndarray, "k k p p"]
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """Return the squared bias and the variance of every lane's mode.
 
     Parameters
     ----------
-    thetas, curvatures
-        The modes for growing β, and the negative Hessians of the log-posterior there.
+    thetas
+        The modes for growing β.
+    alone
+        What the rows say without the prior.
     products
         `Σ_n w_n² ∇f_n(a) ∇f_n(b)ᵀ` for every two lanes.
-    free
-        The modes without the prior's pull.
     """
     lanes = len(thetas)
-    definite = [_is_definite(matrix) for matrix in curvatures]
+    definite = [_is_definite(matrix) for matrix in alone.curvatures]
     bias2, variance = np.zeros(lanes), np.full(lanes, np.nan)
     if not definite[-1]:
         return bias2, variance
-    root = np.linalg.cholesky(curvatures[-1]).T
+    root = np.linalg.cholesky(alone.curvatures[-1]).T
     # Influences of rows in the reference's metric; no mode, no influence.
-    inverses = [np.linalg.inv(h) if ok else np.full_like(h, np.nan) for h, ok in zip(curvatures, definite, strict=True)]
-    on_mode = [root @ inverse for inverse in inverses]
-    on_free = [root @ gain @ inverse for gain, inverse in zip(free.gains, inverses, strict=True)]
+    on_mode = [
+        root @ np.linalg.inv(h) if ok else np.full_like(h, np.nan)
+        for h, ok in zip(alone.curvatures, definite, strict=True)
+    ]
+    on_alone = [root @ inverse for inverse in alone.inverses]
+    modes, alone_modes = thetas.astype(np.float64) @ root.T, alone.modes.astype(np.float64) @ root.T
     own = [on_mode[a] @ products[a, a] @ on_mode[a].T for a in range(lanes)]
-    own_free = [on_free[b] @ products[b, b] @ on_free[b].T for b in range(lanes)]
+    own_alone = [on_alone[b] @ products[b, b] @ on_alone[b].T for b in range(lanes)]
     variance = np.array([np.trace(matrix) for matrix in own])
     for a in range(lanes):
         for b in range(a, lanes):
-            both = on_mode[a] @ products[a, b] @ on_free[b].T
-            spread = own[a] + own_free[b] - both - both.T
+            both = on_mode[a] @ products[a, b] @ on_alone[b].T
+            spread = own[a] + own_alone[b] - both - both.T
             chance = np.trace(spread) + CHANCE * np.sqrt(2 * np.sum(spread**2))
             if np.isfinite(chance):
-                bias2[a] = max(bias2[a], np.sum((root @ (thetas[a] - free.modes[b])) ** 2) - chance)
+                bias2[a] = max(bias2[a], np.sum((modes[a] - alone_modes[b]) ** 2) - chance)
     return bias2, variance
 
 
