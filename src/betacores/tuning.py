@@ -32,8 +32,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.divergence import Beta, has_power_integral
-from betacores.grid import grid_modes
+from betacores.divergence import FLOOR, Beta, has_power_integral
+from betacores.grid import grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
@@ -127,11 +127,15 @@ def tune(
     reference = _reference(model, sample, scale, float(lanes[-1]))
     fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
     alone = without_prior(model, sample, fit.thetas, lanes, scale)
-    arrived = fit.converged
+    # Where a row's log-likelihood is at its floor it pulls at no mode, which then seems to be undisturbed by it.
+    arrived = fit.converged & (fit.likelihood.value / scale > FLOOR)
     if scale > 1:
         # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
         fit = grid_modes(model, source, fit.thetas, lanes, steps=1)
     valid = arrived & _explains(model, sample, fit.thetas)
+    # A mode that is bent the wrong way is none, however the rows alone bend.
+    bent = fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian
+    valid &= [_is_definite(-matrix) for matrix in bent]
     products = source.row_count * mean_products(model, sample, alone.modes, lanes)
     # The prior pulls at modes over all rows as it does at those of a sample that counts for as many.
     alone = alone._replace(modes=fit.thetas + alone.steps)
