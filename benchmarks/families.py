@@ -15,12 +15,12 @@ What was chosen for labels, and why:
 
 - Dirt is of three kinds. Labels moved on at random (of two: flipped) leave rows that look clean, since the probability
   of a label becomes `ε + (1 − 2ε) p`, nearly that of a flatter model: no β can undo most of it, and what it can undo
-  does not show in a thousand rows, so that the same is also measured in four times as many. ``noise`` is the β-Cores
-  paper's dirt: in a share of rows half of the columns (the one with the larger coefficient of two) are N(0, 5²), and
-  in an independent share of the same size labels are moved on. ``far`` is a small cluster far off, with the label that
-  is least likely there.
+  hardly shows in a thousand rows of two classes, so that the same is also measured in four times as many. ``noise`` is
+  the β-Cores paper's dirt: in a share of rows half of the columns (of two, that with the larger coefficient) are
+  N(0, 5²), and in an independent share of the same size labels are moved on. ``far`` is a small cluster far off, with
+  the label that is least likely there. Clean tables are the same for all three.
 - Ordinary fits have the prior of the coreset's model, or shrinkage would be compared in place of robustness: for two
-  classes scikit-learn's default is N(0, 1) as ours is, for several it is made the same (C = ½).
+  classes scikit-learn's default is N(0, 1) as ours is, for several it is made the same (C = ½). Its intercepts have none.
 
     python benchmarks/families.py [--seeds K] [--rows N] [--jobs J] [--again FAMILY] [--out docs/results/families]
 """
