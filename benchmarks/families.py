@@ -20,7 +20,8 @@ What was chosen for labels, and why:
   N(0, 5²), and in an independent share of the same size labels are moved on. ``far`` is a small cluster far off, with
   the label that is least likely there. Clean tables are the same for all three.
 - Ordinary fits have the prior of the coreset's model, or shrinkage would be compared in place of robustness: for two
-  classes scikit-learn's default is N(0, 1) as ours is, for several it is made the same (C = ½). Its intercepts have none.
+  classes scikit-learn's default is N(0, 1) as ours is, for several it is made the same (C = ½). Intercepts have none
+  there.
 
     python benchmarks/families.py [--seeds K] [--rows N] [--jobs J] [--again FAMILY] [--out docs/results/families]
 """
@@ -490,16 +491,24 @@ def page(result: dict[str, Any]) -> str:
                 text = "{:.3f} ({:.3f} to {:.3f})".format(*found[fit]) if fit in found else ""
                 cells.append(f"**{text}**" if fit == best else text)
             lines.append(
-                f"| {name} | {family.dirt} | {family.measured} | {100 * share:.0f} % | " + " | ".join(cells) + " |"
+                f"| {title(name)} | {family.dirt} | {family.measured} | {100 * share:.0f} % | "
+                + " | ".join(cells)
+                + " |"
             )
     if left := [name for name in FAMILIES if name not in done]:
-        lines += ["", f"Not measured yet; the same command goes on with them: {', '.join(left)}."]
+        lines += ["", f"Not measured yet; the same command goes on with them: {', '.join(map(title, left))}."]
     return "\n".join([*lines, "", *told(runs), ""])
+
+
+def title(name: str) -> str:
+    """Return what a family is called in sentences, its kind of dirt in brackets."""
+    model, _, dirt = name.partition(", ")
+    return f"{model} ({dirt})" if dirt else model
 
 
 def where(at: tuple[str, float]) -> str:
     """Name a family and a share of dirty rows."""
-    return f"{at[0]}, {100 * at[1]:.0f} %"
+    return f"{title(at[0])}, {100 * at[1]:.0f} %"
 
 
 def chosen(runs: list[dict[str, Any]], at: tuple[str, float]) -> str:
@@ -540,11 +549,13 @@ def told(runs: list[dict[str, Any]]) -> list[str]:
         ),
         "",
         "What caution costs on clean rows: the coreset's error over that of the ordinary fit, family by family: "
-        + ", ".join(f"{name} {found[name, 0.0][OURS][0] / found[name, 0.0][ORDINARY][0]:.2f}" for name in families)
+        + ", ".join(
+            f"{title(name)} {found[name, 0.0][OURS][0] / found[name, 0.0][ORDINARY][0]:.2f}" for name in families
+        )
         + ".",
         "",
         *(
-            f"- {name}, clean: **the ordinary fit is better**; {chosen(runs, (name, 0.0))}."
+            f"- {title(name)}, clean: **the ordinary fit is better**; {chosen(runs, (name, 0.0))}."
             for name in families
             if found[name, 0.0][OURS][0] > 1.25 * found[name, 0.0][ORDINARY][0]
         ),
@@ -559,7 +570,7 @@ def told(runs: list[dict[str, Any]]) -> list[str]:
             verdict = "better" if ratio > 1.1 else "about the same" if ratio > 0.9 else "**worse**"
             lines.append(f"- {where(at)}: {verdict}; {ours:.3f} against {others[best]:.3f} of {NAMES[best]}, the best.")
     none = [name for name in families if set(found[name, 0.0]) <= OUR_OWN]
-    return [*lines, "", f"No estimator of other packages is compared for: {', '.join(none)}."]
+    return [*lines, "", f"No estimator of other packages is compared for: {', '.join(map(title, none))}."]
 
 
 def main() -> None:
