@@ -7,8 +7,8 @@ from scipy import optimize, special
 
 from betacores import pilot as module
 from betacores.grid import grid_modes
-from betacores.models import GaussianMean, LinearRegression, LogisticRegression, gaussian_prior
-from betacores.pilot import Pilot, curvature, pilot
+from betacores.models import GaussianMean, LinearRegression, LogisticRegression, SoftmaxRegression, gaussian_prior
+from betacores.pilot import Pilot, curvature, pilot, search
 from betacores.posteriors.derivatives import Derivatives
 from betacores.sources import ArraySource
 
@@ -86,7 +86,7 @@ def test_the_mode_is_the_best_of_many_starts(name, beta):
     best = min(runs, key=lambda run: run.fun)
     found = pilot(MODELS[name], source, beta, KEY)
     assert found.converged
-    assert found.start in ("prior", "robust", "ladder")
+    assert found.start in ("prior", "robust", "ladder", "middle")
     assert found.theta.shape == (p,)
     value = log_posterior(name, found.theta.astype(np.float64), source.x, source.y, beta)
     assert value >= -best.fun - 1e-3
@@ -204,3 +204,23 @@ def test_a_search_on_a_sample_is_polished_on_all_rows(monkeypatch):
     assert sampled.converged
     np.testing.assert_allclose(sampled.theta, whole.theta, atol=1e-3)
     assert sampled.log_posterior == pytest.approx(whole.log_posterior, rel=1e-5)
+
+
+def test_wrong_labels_far_out_do_not_keep_the_search_from_the_better_mode():
+    """A fifth of the rows of four classes; a mode as high as that which the clean rows lead to."""
+    rng = np.random.default_rng(1)
+    centres = 1.5 * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1]])
+    own, wrong = rng.integers(4, size=1500), rng.random(1500) < 0.2
+    x = centres[own] * np.where(wrong, 2.5, 1.0)[:, None] + rng.normal(size=(1500, 3))
+    source = as_source(x, np.where(wrong, (own + 1) % 4, own))
+    model = SoftmaxRegression(4).bound(["a", "b", "c"], np.arange(4))
+    found = search(model, source, 1.0, 1.0)
+    # Four lanes, as the search has.
+    betas = np.ones(4)
+    led = grid_modes(model, source.weighted(np.where(wrong, 0, 1).astype(np.float32)), np.zeros((4, 12)), betas).thetas
+    both = grid_modes(model, source, np.stack([found.theta, led[0], led[0], led[0]]), betas)
+    heights = both.likelihood.value + np.array([model.log_prior(theta) for theta in both.looked_at])
+    assert heights[0] > heights[1] - 0.05
+    # The other starts end at a lower one.
+    others = grid_modes(model, source, np.stack([np.zeros(12)] * 4), betas)
+    assert others.likelihood.value[0] + model.log_prior(others.looked_at[0]) < heights[0] - 5

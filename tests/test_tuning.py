@@ -13,9 +13,11 @@ from betacores import datasets
 from betacores.divergence import as_beta
 from betacores.divergence import likelihood as package_likelihood
 from betacores.grid import grid_modes
-from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
+from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows, SoftmaxRegression
 from betacores.models.base import Model
+from betacores.models.prior import GaussianPrior
 from betacores.pilot import sampled
+from betacores.pull import Alone, rows_inverse
 from betacores.tuning import RESPONSE_GRID, Tuning, beta_grid, mean_products, mean_squared_error, tune
 
 KEY = jax.random.key(0)
@@ -52,25 +54,36 @@ def gradients_of(name, x, y, theta, beta):
     return likelihood(name, np.asarray(theta, np.float64), x, y, beta)[1]
 
 
-def brute_force(thetas, curvatures, gradients, weights):
-    """Squared bias and variance of every lane, by the equations, one row after another."""
+def brute_force(thetas, modes, curvatures, prior, gradients, weights):
+    """Squared bias and variance of every lane, by the equations, one row after another.
+
+    Modes of the posterior and of the likelihood alone, with curvatures and gradients at the latter.
+    """
     metric, lanes = curvatures[-1], len(thetas)
-    influences = [
-        [np.linalg.solve(curvatures[a], w * g) for w, g in zip(weights, gradients[a], strict=True)]
-        for a in range(lanes)
-    ]
-    variance = np.array([sum(v @ metric @ v for v in influences[a]) for a in range(lanes)])
+
+    def influences(curvature, lane):
+        return [np.linalg.solve(curvature, w * g) for w, g in zip(weights, gradients[lane], strict=True)]
+
+    on_mode = [influences(curvatures[a], a) for a in range(lanes)]
+    on_alone = [influences(curvatures[b] - prior, b) for b in range(lanes)]
+    variance = np.array([sum(v @ metric @ v for v in on_mode[a]) for a in range(lanes)])
     bias2 = np.zeros(lanes)
     for a in range(lanes):
-        for b in range(a + 1, lanes):
-            apart = [u - v for u, v in zip(influences[a], influences[b], strict=True)]
+        for b in range(a, lanes):
+            apart = [u - v for u, v in zip(on_mode[a], on_alone[b], strict=True)]
             chance = sum(v @ metric @ v for v in apart)
             # A Gaussian vector of covariance C has squared length of variance 2 tr((C M)²) in the metric M.
             covariance = sum(np.outer(v, v) for v in apart) @ metric
             sd = np.sqrt(2 * np.trace(covariance @ covariance))
-            away = thetas[a] - thetas[b]
+            away = thetas[a] - modes[b]
             bias2[a] = max(bias2[a], away @ metric @ away - chance - 2 * sd)
     return bias2, variance
+
+
+def unpulled(thetas, curvatures):
+    """Return modes that no prior pulls at."""
+    inverses = np.stack([rows_inverse(h, np.zeros_like(h)) for h in curvatures])
+    return Alone(np.zeros_like(thetas), thetas, curvatures, inverses)
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +98,22 @@ def small():
     return x, weights, fit.thetas.astype(np.float64), np.eye(3) - fit.likelihood.hessian
 
 
-def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small):
-    x, weights, thetas, curvatures = small
-    gradients = [gradients_of("gaussian", x, None, theta, beta) for theta, beta in zip(thetas, BETAS, strict=True)]
+@pytest.mark.parametrize("strength", [0.0, 1.0, 10.0])
+def test_mean_squared_error_is_the_sum_over_rows_of_the_equations(small, strength):
+    """The same curvatures, of which more and more is the prior's, and modes that it has pulled towards zero."""
+    x, weights, modes, curvatures = small
+    gradients = [gradients_of("gaussian", x, None, mode, beta) for mode, beta in zip(modes, BETAS, strict=True)]
     weighted = [g * weights[:, None] for g in gradients]
     products = np.array([[a.T @ b for b in weighted] for a in weighted])
-    bias2, variance = mean_squared_error(thetas, curvatures, products)
-    expected_bias2, expected_variance = brute_force(thetas, curvatures, gradients, weights)
+    prior = strength * np.array([[1.0, 0.3, 0.0], [0.3, 0.5, 0.0], [0.0, 0.0, 0.1]])
+    assert all(np.linalg.eigvals(np.linalg.solve(h, h - prior)).min() > 0.5 for h in curvatures)
+    thetas = np.stack([np.linalg.solve(h, (h - prior) @ mode) for h, mode in zip(curvatures, modes, strict=True)])
+    alone = Alone(modes - thetas, modes, curvatures, np.stack([rows_inverse(h, prior) for h in curvatures]))
+    bias2, variance = mean_squared_error(thetas, alone, products)
+    expected_bias2, expected_variance = brute_force(thetas, modes, curvatures, prior, gradients, weights)
     assert expected_bias2[0] > 1
-    assert expected_bias2[-1] == bias2[-1] == 0
+    # The most robust mode answers for nothing but its own pull.
+    assert (expected_bias2[-1] > 1e-3) == (strength > 0)
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-7)
     np.testing.assert_allclose(bias2, expected_bias2, rtol=1e-7, atol=1e-7)
 
@@ -105,7 +125,8 @@ def test_modes_no_farther_apart_than_chance_have_no_bias(small):
         for theta, beta in zip(thetas, BETAS, strict=True)
     ]
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
-    bias2, _ = mean_squared_error(np.tile(thetas[-1:], (4, 1)), curvatures, products)
+    thetas = np.tile(thetas[-1:], (4, 1))
+    bias2, _ = mean_squared_error(thetas, unpulled(thetas, curvatures), products)
     np.testing.assert_array_equal(bias2, 0.0)
 
 
@@ -118,9 +139,10 @@ def test_a_lane_bent_the_wrong_way_has_no_estimate_and_spoils_no_other(small):
     products = np.array([[a.T @ b for b in gradients] for a in gradients])
     bent = curvatures.copy()
     bent[1] = np.diag([1.0, -1.0, 1.0])
-    bias2, variance = mean_squared_error(thetas, bent, products)
+    bias2, variance = mean_squared_error(thetas, unpulled(thetas, bent), products)
     others = [0, 2, 3]
-    expected = mean_squared_error(thetas[others], curvatures[others], products[np.ix_(others, others)])
+    products = products[np.ix_(others, others)]
+    expected = mean_squared_error(thetas[others], unpulled(thetas[others], curvatures[others]), products)
     assert np.isnan(variance[1])
     np.testing.assert_allclose(bias2[others], expected[0])
     np.testing.assert_allclose(variance[others], expected[1])
@@ -130,7 +152,7 @@ def test_without_a_reference_there_is_no_estimate_at_all(small):
     _, _, thetas, curvatures = small
     bent = curvatures.copy()
     bent[-1] *= -1
-    _, variance = mean_squared_error(thetas, bent, np.zeros((4, 4, 3, 3)))
+    _, variance = mean_squared_error(thetas, unpulled(thetas, bent), np.zeros((4, 4, 3, 3)))
     assert np.isnan(variance).all()
 
 
@@ -267,6 +289,71 @@ def test_on_clean_labels_the_choice_is_as_good_as_the_classical_mode_up_to_chanc
     # Four times five parameters: the mean square is one, its standard deviation a third.
     assert np.mean(chosen) / 5 < 2.5
     assert np.mean(chosen) < 1.5 * np.mean(classical) + 0.5
+
+
+def labelled(seed, share, truth, far=0.0):
+    """A thousand rows with labels, some of them wrong where the others leave no doubt; and what is true."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(1000, len(truth) - 1))
+    y = np.where(rng.random(1000) < special.expit(x @ truth[:-1] + truth[-1]), 1.0, -1.0)
+    bad = rng.random(1000) < share
+    x[bad] *= far
+    return source_of(x, np.where(bad, np.where(x @ truth[:-1] + truth[-1] > 0, -1.0, 1.0), y))
+
+
+@pytest.mark.parametrize("steepness", [1.0, 2.0])
+def test_a_prior_that_pulls_is_not_taken_for_dirt(steepness):
+    """N(0, 1) and coefficients at two and at four standard deviations: the most robust mode is the most pulled."""
+    truth, betas, errors = steepness * np.array([2.0, -1.0, 0.5]), [], []
+    for seed in range(20):
+        found = tuned(LogisticRegression(), labelled(seed, 0.0, truth), np.asarray(RESPONSE_GRID))
+        away = np.linalg.norm(found.thetas - truth, axis=1)
+        betas.append(found.beta)
+        errors.append((away[found.chosen], away[0], away[-1]))
+    chosen, classical, robust = np.median(errors, axis=0)
+    assert np.mean(np.array(betas) <= 0.1) >= 0.85
+    assert chosen < 1.1 * classical
+    assert robust > 1.5 * classical
+
+
+def test_dirt_is_still_found_against_a_prior_that_pulls():
+    truth, errors, betas = np.array([2.0, -1.0, 0.5]), [], []
+    for seed in range(8):
+        found = tuned(LogisticRegression(), labelled(seed, 0.1, truth, far=5.0), np.asarray(RESPONSE_GRID))
+        away = np.linalg.norm(found.thetas - truth, axis=1)
+        errors.append((away[found.chosen], away.min(), away[0]))
+        betas.append(found.beta)
+    chosen, best, classical = np.median(errors, axis=0)
+    assert min(betas) >= 0.5
+    assert chosen < 1.1 * best
+    assert classical > 3 * best
+
+
+def test_a_nearly_flat_prior_leaves_the_choice_to_the_distances_of_the_modes():
+    """The criterion without anything said of the prior, from the same modes."""
+    truth, grid = np.array([2.0, -1.0, 0.5]), np.asarray(RESPONSE_GRID)
+    model = LogisticRegression(prior=GaussianPrior(np.zeros(()), np.asarray(1e-6)))
+    for seed, share in ((0, 0.0), (1, 0.1), (2, 0.2)):
+        source = labelled(seed, share, truth, far=5.0)
+        found = tuned(model, source, grid)
+        fit = grid_modes(model, source, found.thetas, grid)
+        products = 1000 * mean_products(model, source, fit.looked_at, grid)
+        bias2, variance = mean_squared_error(fit.thetas, unpulled(fit.thetas, -fit.likelihood.hessian), products)
+        np.testing.assert_allclose(found.variance, variance, rtol=1e-3)
+        np.testing.assert_allclose(found.bias2, bias2, rtol=1e-3, atol=1e-3)
+        assert found.chosen == int(np.argmin(bias2 + variance))
+
+
+@pytest.mark.slow
+def test_a_prior_that_pulls_at_several_classes_is_not_taken_for_dirt():
+    model = SoftmaxRegression(3).bound(["a", "b"], np.arange(3))
+    truth, betas = np.array([[0.0, 0.0, 0.0], [2.0, -1.0, 0.5], [-1.0, 2.0, 0.0]]), []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(1000, 2))
+        y = (x @ truth[:, :2].T + truth[:, 2] + rng.gumbel(size=(1000, 3))).argmax(1)
+        betas.append(tuned(model, source_of(x, y), np.asarray(RESPONSE_GRID)).beta)
+    assert np.mean(np.array(betas) <= 0.1) >= 0.85
 
 
 def test_curve_is_plain_data_with_none_where_there_is_no_estimate():

@@ -6,7 +6,9 @@ starts from several points, each with a schedule of β:
 - ``prior``: the prior's mean (zero where the model does not tell it), at β throughout;
 - ``robust``: the model's own robust start (medians, say), if it has one, at β throughout;
 - ``ladder``: the classical mode, followed as β grows from 0, for starts so far off that every row would count nothing;
-- ``descent``: the mode for a large β, found from the better of the others' starts, followed as β falls.
+- ``descent``: the mode for a large β, found from the better of the others' starts, followed as β falls;
+- ``middle``, for labels: the mode over the half of the rows next to the columns' medians, at β throughout. Wrong labels
+  do most harm far out, and not even a large β lets go of them all at a mode that they have made.
 
 They run side by side on a sample of rows, first on its core, the rows with no cell far from its column's median: rows
 of great leverage hold the search at a poor mode next to them, though at a better one they count nothing. The best
@@ -121,6 +123,12 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
         starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
     # Rows of several clusters have no one middle to be far from.
     core = sample if hasattr(model, "ordered") else sample.weighted(sample.weights * _core(model, sample))
+    if model.response in ("binary", "classes"):
+        half = sample.weighted(sample.weights * _core(model, sample, scales=0.0))
+        # As many lanes as below, though one would do: the program is compiled for them.
+        lanes = np.tile(prior, (len(starts) + 1, 1))
+        near = grid_modes(model, half, lanes, np.full(len(lanes), beta), scale=scale).thetas[0]
+        starts["middle"] = (near, [beta] * rungs)
     names = list(starts)
     thetas = np.stack([starts[name][0] for name in names])
     for betas in np.asarray([starts[name][1] for name in names]).T:
@@ -216,7 +224,7 @@ def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: fl
     )
 
 
-def _core(model: Model, sample: ArraySource) -> np.ndarray:
+def _core(model: Model, sample: ArraySource, scales: float = CORE_SCALES) -> np.ndarray:
     """Tell the rows whose every number is within a few scales of its column's median, at least half of all."""
     table = sample.x
     if model.response == "real" and sample.y is not None:
@@ -227,4 +235,4 @@ def _core(model: Model, sample: ArraySource) -> np.ndarray:
     scale = np.median(1.5 * away, axis=0)
     scale = np.where(scale > 0, scale, (high - low) / 2)
     farthest = (away / np.where(scale > 0, scale, 1.0)).max(axis=1)
-    return farthest <= max(CORE_SCALES, np.median(farthest))
+    return farthest <= max(scales, np.median(farthest))

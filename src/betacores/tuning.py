@@ -1,11 +1,17 @@
 """Choosing β from the data alone: the estimated mean squared error of the β-posterior's mode.
 
 Nobody tells which rows are outliers. But a mode for a larger β has less bias, only more variance; a smaller β errs by
-as much as its mode is farther from those of larger β than chance explains. With a row's influence
-`IF_n(β) = H_β⁻¹ w_n ∇f_n(θ_β)`, and lengths in the metric of the largest β's Hessian, the difference of two modes has
-squared length `Σ_n ‖IF_n(a) − IF_n(b)‖²` by chance alone, and
+as much as its mode is farther from those of larger β than chance explains.
 
-    bias²(a) = max over b > a of  max(0, ‖θ_a − θ_b‖² − chance(a, b) − 2 sd(a, b)),   variance(a) = Σ_n ‖IF_n(a)‖²,
+Rows are not all that moves a mode: the prior pulls it, and the more, the larger β is, for rows then say less. Of clean
+rows too the most robust mode would stand apart from the others, and by its shrinkage have the smallest variance. So a
+mode `θ_a` is not compared with other modes `θ_b` but with what rows alone say, the modes `m_b` of the likelihoods
+without prior (`betacores.pull`); and it answers for its own pull, `m_a` being among them. With the curvatures `H` of
+the posterior and `A` of the likelihood, both at `m`, for a shrunken mode may not estimate its own variance, a row's
+influence on `θ_a` is `IF_n(a) = H_a⁻¹ w_n ∇f_n(m_a)`, that on `m_b` is `IM_n(b) = A_b⁻¹ w_n ∇f_n(m_b)`. With lengths in
+the metric of the largest β's `H`, the two differ by the squared length `Σ_n ‖IF_n(a) − IM_n(b)‖²` by chance alone, and
+
+    bias²(a) = max over b ≥ a of  max(0, ‖θ_a − m_b‖² − chance(a, b) − 2 sd(a, b)),   variance(a) = Σ_n ‖IF_n(a)‖²,
 
 where `sd` is the standard deviation of that squared length. The β with the smallest sum is taken. Neighbours on the
 grid differ little by chance, so that a small bias shows between them though it would drown in the variance of the
@@ -26,11 +32,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.divergence import Beta, has_power_integral
+from betacores.divergence import FLOOR, Beta, has_power_integral
 from betacores.grid import grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
+from betacores.pull import Alone, without_prior
 from betacores.samples import enough_for_one_step
 from betacores.scores import default_score_beta
 from betacores.sources import ArraySource, Source
@@ -123,7 +130,9 @@ def tune(
     scale = source.row_count / sample.row_count
     reference = _reference(model, sample, scale, float(lanes[-1]))
     fit = grid_modes(model, sample, np.tile(reference.theta, (len(lanes), 1)), lanes, scale=scale)
-    arrived = fit.converged
+    alone = without_prior(model, sample, fit.thetas, lanes, scale)
+    # Where a row's log-likelihood is at its floor it pulls at no mode, which then seems to be undisturbed by it.
+    arrived = fit.converged & (fit.likelihood.value / scale > FLOOR)
     if scale > 1:
         # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
         near = larger is not None and enough_for_one_step(source.row_count, larger.row_count)
@@ -131,12 +140,16 @@ def tune(
             fit = grid_modes(model, larger, fit.thetas, lanes, scale=source.row_count / larger.row_count, steps=1)
         fit = grid_modes(model, source, fit.thetas, lanes, steps=0 if near else 1)
     valid = arrived & _explains(model, sample, fit.thetas)
-    curvatures = -(fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian)
-    products = source.row_count * mean_products(model, sample, fit.looked_at, lanes)
+    # A mode that is bent the wrong way is none, however the rows alone bend.
+    bent = fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian
+    valid &= [_is_definite(-matrix) for matrix in bent]
+    products = source.row_count * mean_products(model, sample, alone.modes, lanes)
+    # The prior pulls at modes over all rows as it does at those of a sample that counts for as many.
+    alone = alone._replace(modes=fit.thetas + alone.steps)
     bias2, variance = np.full((2, len(lanes)), np.nan)
     if valid.any():
         bias2[valid], variance[valid] = mean_squared_error(
-            fit.thetas[valid], curvatures[valid], products[np.ix_(valid, valid)]
+            fit.thetas[valid], Alone(*(part[valid] for part in alone)), products[np.ix_(valid, valid)]
         )
     total = np.where(np.isin(lanes, betas) & np.isfinite(bias2 + variance), bias2 + variance, np.inf)
     chosen = int(total.argmin()) if np.isfinite(total).any() else int(np.flatnonzero(np.isin(lanes, betas))[-1])
@@ -187,41 +200,42 @@ def _products(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Ar
 
 
 def mean_squared_error(
-    thetas: Float[np.ndarray, "k p"], curvatures: Float[np.ndarray, "k p p"], products: Float[np.ndarray, "k k p p"]
+    thetas: Float[np.ndarray, "k p"], alone: Alone, products: Float[np.ndarray, "k k p p"]
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """Return the squared bias and the variance of every lane's mode.
 
     Parameters
     ----------
-    thetas, curvatures
-        The modes for growing β, and the negative Hessians of the log-posterior there.
+    thetas
+        The modes for growing β.
+    alone
+        What the rows say without the prior.
     products
         `Σ_n w_n² ∇f_n(a) ∇f_n(b)ᵀ` for every two lanes.
     """
     lanes = len(thetas)
-    definite = [_is_definite(matrix) for matrix in curvatures]
+    definite = [_is_definite(matrix) for matrix in alone.curvatures]
     bias2, variance = np.zeros(lanes), np.full(lanes, np.nan)
     if not definite[-1]:
         return bias2, variance
-    root = np.linalg.cholesky(curvatures[-1]).T
+    root = np.linalg.cholesky(alone.curvatures[-1]).T
     # Influences of rows in the reference's metric; no mode, no influence.
-    to_influence = [
-        root @ np.linalg.inv(h) if ok else np.full_like(h, np.nan) for h, ok in zip(curvatures, definite, strict=True)
+    on_mode = [
+        root @ np.linalg.inv(h) if ok else np.full_like(h, np.nan)
+        for h, ok in zip(alone.curvatures, definite, strict=True)
     ]
-    modes = thetas.astype(np.float64) @ root.T
-
-    def shared(a: int, b: int) -> Float[np.ndarray, "p p"]:
-        return to_influence[a] @ products[a, b] @ to_influence[b].T
-
-    own = [shared(a, a) for a in range(lanes)]
+    on_alone = [root @ inverse for inverse in alone.inverses]
+    modes, alone_modes = thetas.astype(np.float64) @ root.T, alone.modes.astype(np.float64) @ root.T
+    own = [on_mode[a] @ products[a, a] @ on_mode[a].T for a in range(lanes)]
+    own_alone = [on_alone[b] @ products[b, b] @ on_alone[b].T for b in range(lanes)]
     variance = np.array([np.trace(matrix) for matrix in own])
     for a in range(lanes):
-        for b in range(a + 1, lanes):
-            both = shared(a, b)
-            spread = own[a] + own[b] - both - both.T
+        for b in range(a, lanes):
+            both = on_mode[a] @ products[a, b] @ on_alone[b].T
+            spread = own[a] + own_alone[b] - both - both.T
             chance = np.trace(spread) + CHANCE * np.sqrt(2 * np.sum(spread**2))
             if np.isfinite(chance):
-                bias2[a] = max(bias2[a], np.sum((modes[a] - modes[b]) ** 2) - chance)
+                bias2[a] = max(bias2[a], np.sum((modes[a] - alone_modes[b]) ** 2) - chance)
     return bias2, variance
 
 
