@@ -203,12 +203,14 @@ def _joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.concatenate([one, other])
 
 
-def by_chunks(function: Callable[[Array], Array], values: Float[Array, "n columns"]) -> Float[Array, " n"]:
+def by_chunks(
+    function: Callable[[Array], Array], values: Float[Array, "n columns"], most: int = CHUNK_ROWS
+) -> Float[Array, " n"]:
     """Return `function(values)`, one number a row, computed in pieces that fit a processor's cache."""
     count = values.shape[0]
-    if jax.default_backend() != "cpu" or count <= CHUNK_ROWS or count % CHUNK_ROWS:
+    if jax.default_backend() != "cpu" or count <= most or count % most:
         return function(values)
-    return jax.lax.map(function, values.reshape(count // CHUNK_ROWS, CHUNK_ROWS, -1)).reshape(count)
+    return jax.lax.map(function, values.reshape(count // most, most, -1)).reshape(count)
 
 
 def over_chunks(function: Callable[[Rows, Array], Any], rows: Rows, weights: Array, most: int = CHUNK_ROWS) -> Any:
