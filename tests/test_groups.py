@@ -316,6 +316,8 @@ class TestDirtyBeyondDoubt:
         believed, groups = self.belief([300] * 10, [1.0] * 3 + [0.5] * 7)
         assert surely_dirty(believed, groups).tolist() == [False] * 3 + [True] * 7
 
+    # Four groups with one weight each are not always enough for the tolerance, and it is told.
+    @pytest.mark.filterwarnings("ignore:The estimated KL divergence is .* groups, above the tolerance")
     @pytest.mark.parametrize("seed", range(3))
     def test_its_plausible_lies_do_not_bend_the_posterior(self, seed):
         random = np.random.default_rng(seed)

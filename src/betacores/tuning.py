@@ -221,8 +221,7 @@ def mean_squared_error(
     root = np.linalg.cholesky(alone.curvatures[-1]).T
     # Influences of rows in the reference's metric; no mode, no influence.
     on_mode = [
-        root @ np.linalg.inv(h) if ok else np.full_like(h, np.nan)
-        for h, ok in zip(alone.curvatures, definite, strict=True)
+        root @ _inverse(h) if ok else np.full_like(h, np.nan) for h, ok in zip(alone.curvatures, definite, strict=True)
     ]
     on_alone = [root @ inverse for inverse in alone.inverses]
     modes, alone_modes = thetas.astype(np.float64) @ root.T, alone.modes.astype(np.float64) @ root.T
@@ -237,6 +236,12 @@ def mean_squared_error(
             if np.isfinite(chance):
                 bias2[a] = max(bias2[a], np.sum((modes[a] - alone_modes[b]) ** 2) - chance)
     return bias2, variance
+
+
+def _inverse(definite: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
+    # By its root: one that is definite to the last digit is singular to a plain inversion.
+    whitening = np.linalg.inv(np.linalg.cholesky(definite))
+    return whitening.T @ whitening
 
 
 def _is_definite(matrix: Float[np.ndarray, "p p"]) -> bool:

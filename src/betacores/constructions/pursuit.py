@@ -158,8 +158,8 @@ def pursuit(
         steps.append(_polished(model, rows, round_key, units, ids, steps[-1], target, read_beta, draws))
     if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(
-            f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} rows, above the "
-            f"tolerance {settings.tolerance:g}; ask for a larger size, or accept it."
+            f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} {units.plural}, above the "
+            f"tolerance {settings.tolerance:g}; {units.remedy}, or accept it."
         )
     held.learn(np.unique(np.concatenate([step.places for step in steps])))
     return _by_size(steps, [held.remaining(step) for step in steps], ids, size, tuple(warnings))

@@ -29,7 +29,10 @@ EM_STEPS = 300
 
 
 class Units(Protocol):
-    """What can be chosen."""
+    """What can be chosen: what it is called, and what to do if not enough of it was."""
+
+    plural: str
+    remedy: str
 
     def vectors(
         self, model: Model, thetas: Float[Array, "s p"], source: Takes, units: Int[np.ndarray, " n"], beta: Beta
@@ -51,6 +54,8 @@ class Units(Protocol):
 class SingleRows:
     """Rows, each for itself."""
 
+    plural, remedy = "rows", "ask for a larger size"
+
     def vectors(
         self, model: Model, thetas: Float[Array, "s p"], source: Takes, units: Int[np.ndarray, " n"], beta: Beta
     ) -> Float[np.ndarray, "n s"]:
@@ -70,6 +75,8 @@ class SingleRows:
 
 class WholeGroups:
     """Groups, of which every row counts the same; rows that are not counted, if any, are left out of them."""
+
+    plural, remedy = "groups", "let rows have weights of their own (weights_by='row')"
 
     def __init__(self, groups: Groups, counted: Bool[np.ndarray, " rows"] | None = None):
         self.groups, self.count = groups, len(groups)
