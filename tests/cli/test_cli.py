@@ -131,6 +131,7 @@ def test_quick_gaussian_experiment_writes_its_pages_and_resumes(tmp_path):
     assert time.perf_counter() - started < 240
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("BETACORES_DATA"), reason="real data: BETACORES_DATA is not set")
 def test_quick_logistic_experiment_runs_all_methods_on_real_data(tmp_path):
     out = tmp_path / "logistic"

@@ -59,7 +59,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", [n if n == "logistic" else pytest.param(n, marks=pytest.mark.slow) for n in READ])
 def test_classical_inference_on_a_classical_coreset_is_the_robust_posterior_and_on_a_beta_coreset_is_not(name):
     table, beta, size = READ[name]
     settings = {"model": name, "size": size, "beta": beta, "guard": None}

@@ -174,6 +174,7 @@ def test_exposure_multiplies_the_mean():
     np.testing.assert_allclose(dispersed.log_likelihood(theta, Rows(jnp.asarray([2.0, 7.0]), y)), expected, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_exposure_is_found_by_name_and_recovered():
     rng = np.random.default_rng(0)
     x, days = rng.normal(size=(600, 1)), rng.uniform(1, 50, 600)

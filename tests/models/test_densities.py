@@ -302,7 +302,10 @@ def dirty(name, rows=600, share=0.2):
 
 
 slow = pytest.mark.slow
-SUMMARISED = ["gaussian-density", "exponential", *(pytest.param(n, marks=slow) for n in ("categorical", "multinomial"))]
+SUMMARISED = [
+    "exponential",
+    *(pytest.param(n, marks=slow) for n in ("gaussian-density", "categorical", "multinomial")),
+]
 
 
 @pytest.mark.parametrize("name", [*SUMMARISED, pytest.param("gaussian-mixture", marks=slow)])
