@@ -107,7 +107,7 @@ def assert_sound(coreset, x, y, size):
 # Whose programs take long to compile: with these methods at every change, with the others in the slow suite.
 HEAVY = {
     **{model: {"pursuit"} for model in ("softmax", "poisson", "gaussian", "exponential")},
-    # In the slow suite alone: their own tests make coresets of dirty tables at every change.
+    # One coreset of each at every change, and no more.
     **{model: set() for model in ("gamma", "gaussian-density", "categorical", "multinomial")},
     **{model: set() for model in ("student-t", "gaussian-mixture", "negative-binomial")},
 }
@@ -117,9 +117,13 @@ HEAVIEST = set(HEAVY) - {"poisson"}
 SELDOM = set(METHODS) - {"pursuit", "beta-cores", "uniform", "sparse-vi"}
 
 
-def pair(method, model, heaviest=frozenset(), seldom=frozenset()):
+ONCE = {("pursuit", model) for model in ("gamma", "gaussian-density", "categorical", "multinomial")}
+
+
+def pair(method, model, heaviest=frozenset(), seldom=frozenset(), also=frozenset()):
     """Return a construction and a model, marked slow if the model is heavy and the construction not chosen for it."""
     quick = method in HEAVY.get(model, METHODS) and model not in heaviest and method not in seldom
+    quick = quick or (method, model) in also
     return pytest.param(method, model, marks=[] if quick else [pytest.mark.slow])
 
 
@@ -133,7 +137,7 @@ def test_points_are_not_moved_where_cells_are_of_a_kind(model):
         bc.summarize(*problem(model), model=model, method="psvi", size=SIZE)
 
 
-@every
+@pytest.mark.parametrize(("method", "model"), [pair(*names, also=ONCE) for names in PAIRS])
 def test_coreset_is_sound(method, model):
     assert_sound(result(method, model), *problem(model), SIZE)
     assert len(result(method, model)) >= 1
