@@ -94,6 +94,7 @@ def test_readme_shows_the_two_commands_the_makefile_has():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_page_on_sources_does_what_it_says():
     text = (ROOT / "docs" / "which-sources-to-keep.md").read_text(encoding="utf-8")
     names: dict = {}

@@ -40,6 +40,7 @@ def test_a_table_of_one_cluster_gives_no_warning():
     assert coreset.info.pilot["rivals"] == []
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_contamination_about_as_often_as_it_says():
     covered = 0
     for seed in range(20):

@@ -58,6 +58,7 @@ def test_version():
     assert betacores("--version").stdout.strip() == f"betacores {bc.__version__}"
 
 
+@pytest.mark.slow
 def test_demo_tells_the_story_and_leaves_files(tmp_path):
     out = tmp_path / "demo"
     done = betacores("demo", "--out", str(out), "--size", "30")
@@ -112,6 +113,7 @@ def test_reproduce_checks_its_numbers(arguments):
     assert "at least 1" in done.stderr
 
 
+@pytest.mark.slow
 def test_quick_gaussian_experiment_writes_its_pages_and_resumes(tmp_path):
     out = tmp_path / "gaussian"
     arguments = ("reproduce", "gaussian", "--trials", "1", "--size", "10", "--out", str(out))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numpyro", reason="NumPyro is an optional package (betacores[numpyro]).")
+pytestmark = pytest.mark.slow
 
 NAMES = ["mean, own prior", "linear", "logistic, own prior", "softmax", "poisson", "dispersed"]
 FURTHER = ["softmax", "poisson", "dispersed", "known dispersion"]
