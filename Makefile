@@ -48,4 +48,4 @@ format: $(VENV)/ready
 	$(RUN) -m ruff format .
 
 clean:
-	rm -rf $(VENV) demo-output docs/_build .jax_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-output docs/_build docs/jupyter_execute .jax_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
