@@ -107,6 +107,34 @@ def test_before_the_first_row_or_pressed_twice_nothing_is_written(at, times, fil
     assert [one.name for one in file.parent.iterdir()] == ["t.parquet"]
 
 
+# The keys pressed while Python's collector runs, whose callbacks' exceptions are dropped.
+WHILE_COLLECTING = """
+import gc, os, signal, time
+from betacores.cli.interruption import Interruption
+from betacores.cli.outcome import Ended
+
+def press(phase, info):
+    gc.callbacks.remove(press)
+    os.kill(os.getpid(), signal.SIGINT)
+
+try:
+    with Interruption() as interruption:
+        gc.callbacks.append(press)
+        gc.collect()
+        interruption.found_rows = True
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            sum(range(1000))
+except Ended:
+    print("ended")
+"""
+
+
+def test_a_signal_that_python_drops_is_sent_again():
+    done = subprocess.run([sys.executable, "-c", WHILE_COLLECTING], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("ended\n", "", 0)
+
+
 @pytest.mark.slow
 def test_keys_pressed_while_the_bar_is_drawn(file, compiled):
     """As a person does it: look at the terminal, wait for the bar, press the keys."""
