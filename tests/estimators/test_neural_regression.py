@@ -60,6 +60,7 @@ def test_what_it_cannot_do_is_said(asked, lines):
     assert not asked
 
 
+@pytest.mark.slow
 def test_it_follows_a_curve_through_dirt_in_odd_units():
     random = np.random.default_rng(0)
     x = random.normal(size=(800, 3))

@@ -246,6 +246,14 @@ class TestCleansing:
         assert not np.isin(first[:12], now.rows).any()
         assert len(now.rows) >= 0.85 * 48
 
+    def test_clean_initial_rows_are_kept_though_the_line_finds_one_unlikely(self):
+        x, y = line(6)
+        batches = divided(20)
+        first = batches.members(np.array([INITIAL]))
+        rare = np.random.default_rng(0).choice(ROWS, 20, replace=False)
+        y[np.append(rare, first[0])] += 5 * NOISE
+        assert cleansing(x, y, batches).first().rows.tolist() == sorted(first)
+
     def test_the_noise_is_given_or_that_of_the_clean_rows(self):
         x, y, _, batches, _ = self.problem("shifted", 0)
         assert {now.noise for now in path(cleansing(x, y, batches, noise=0.4), x, y, 2)} == {0.4}

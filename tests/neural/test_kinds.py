@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from betacores.neural.kinds import clean_batches, kinds_of_batches
+from betacores.neural.kinds import clean_as_others, clean_batches, kinds_of_batches
 
 
 def drawn(rates, size, seed=0):
@@ -84,3 +84,15 @@ def test_order_does_not_matter_and_an_empty_batch_does_no_harm():
     clean = clean_batches(doubtful, sizes)
     assert clean_batches(doubtful[order], sizes[order]).tolist() == clean[order].tolist()
     assert clean_batches(np.append(doubtful, 0), np.append(sizes, 0))[:-1].tolist() == clean.tolist()
+
+
+@pytest.mark.parametrize(("doubtful", "clean"), [(0, True), (1, True), (2, True), (5, False), (14, False)])
+def test_a_start_with_a_rare_row_or_two_is_clean_and_one_with_many_is_not(doubtful, clean):
+    assert clean_as_others(doubtful, 20, 0.03) == clean
+
+
+def test_a_start_is_as_clean_as_others_by_the_criterion():
+    for doubtful in range(51):
+        own, rate = doubtful / 50, 0.05 + 0.03
+        gain = binom.logpmf(doubtful, 50, own) - binom.logpmf(doubtful, 50, rate)
+        assert clean_as_others(doubtful, 50, 0.05) == (own <= rate or gain <= 0.5 * np.log(50))

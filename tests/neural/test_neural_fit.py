@@ -48,12 +48,14 @@ def mean_of(name, place):
     return np.mean([measured(seed)[name][place] for seed in SEEDS])
 
 
+@pytest.mark.slow
 def test_poisoned_batches_cost_next_to_nothing():
     assert mean_of("pursuit", 0) < 1.15 * mean_of("clean", 0)
     assert mean_of("pursuit", 0) < 0.5 * mean_of("pursuit", 3), "the curve was not learnt"
     assert mean_of("pursuit", 0) < 0.4 * mean_of("uniform", 0)
 
 
+@pytest.mark.slow
 def test_no_dirty_row_enters():
     assert [measured(seed)["pursuit"][2] for seed in SEEDS] == [0] * len(SEEDS)
     assert min(measured(seed)["uniform"][2] for seed in SEEDS) > 0

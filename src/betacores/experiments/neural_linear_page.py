@@ -96,12 +96,13 @@ def _protocol(results: list[Task]) -> list[str]:
         *paragraph(
             "`beta-cores` and `sparse-vi` are Algorithm 1 over batches (100 draws, 100 steps a round, a weight "
             "for every row) with the noise of the response, one standard deviation, as published. `pursuit` "
-            "leaves out rows it does not believe, estimates the noise from rows outside the coreset, and averages "
-            "five networks, each trained as the one of the others; batches enter on the basis of the first. With "
-            "*one network* it is shown beside: so much is the choice of rows, and the rest is averaging, which would "
-            "help the others too. *Clean rows only* is the same network, one, trained on all clean rows with as many "
-            "steps. Errors are root mean squares on clean test rows, in 1,000 dollars (Housing) and years (Songs). All "
-            "numbers are in [table.csv](table.csv), the runs in runs.jsonl."
+            "leaves out rows it does not believe, estimates the noise from rows outside the coreset, gives the rows "
+            "weights on each last layer with which they stand for all it believes, and averages five networks, each "
+            "trained as the one of the others and taken as it was after the last rounds, four at most; batches enter "
+            "on the basis of the first. With *one network*, averaged over its last rounds, it is shown beside; "
+            "averaging would help the others too. *Clean rows only* is the same network, one, trained on all clean "
+            "rows with as many steps. Errors are root mean squares on clean test rows, in 1,000 dollars (Housing) and "
+            "years (Songs). All numbers are in [table.csv](table.csv), the runs in runs.jsonl."
         ),
         *kept(results),
     ]
@@ -192,7 +193,11 @@ def _dirt(results: list[Task]) -> list[str]:
 
 
 def _times(results: list[Task]) -> list[str]:
-    lines = ["## Time", "", "Seconds of a trial on one core, median over trials (the first compile, which counts).", ""]
+    lines = ["## Time", ""]
+    told = "Processor seconds of a trial on one core, median over trials (the first compile, which counts)."
+    if any(r.get("kept") for r in results):
+        told += " Those of results of an earlier run are by the clock."
+    lines += paragraph(told)
     for data in dict.fromkeys(r["data"] for r in results):
         runs = [r for r in results if r["data"] == data]
         each = {m: float(np.median([r["methods"][m]["seconds"] for r in runs])) for m in study.METHODS}

@@ -4,10 +4,12 @@ Model: `y = θ·z(x) + ε`, `ε ~ N(0, σ²)`, with a network's last hidden laye
 
 Update: train the network for a round on the rows of the coreset; on its basis, let one more batch enter. At the end the
 posterior of `θ` is that of the coreset's weighted rows, in closed form, and predictions are Gaussian. Several networks
-may be trained side by side; batches enter on the basis of the first, and predictions are averaged.
+may be trained side by side; batches enter on the basis of the first, and predictions are averaged. Pursuit averages
+those of the last rounds too: each round AdaGrad starts anew and ends elsewhere, and rows that have entered since then
+are new to the earlier network, so that its last layer learns from them what it is worth.
 
 Reference: Manousakas and Mascolo, "β-Cores", WSDM 2021, on neural linear regression. The network's loss is the squared
-error of a linear head.
+error of a linear head. On averaging rounds: Huang and others, "Snapshot ensembles: train 1, get M for free", ICLR 2017.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ from betacores.models import LinearRegression
 from betacores.models.base import Rows
 from betacores.neural.network import FARTHEST_CELL, Network, basis, moments_of
 from betacores.neural.prediction import Member, NeuralFit
-from betacores.neural.selection import Basis, Chooser, Chosen, Cleansing, Incremental, Uniform
+from betacores.neural.selection import GROWN, Basis, Chooser, Chosen, Cleansing, Incremental, Uniform
 from betacores.neural.training import Training, training_round
+from betacores.neural.weighting import standing_for_all
+from betacores.posteriors.conjugate import conjugate
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 
@@ -43,6 +47,8 @@ DEFAULT_TRAINING = Training()
 BATCHES, INITIAL_BATCHES, SMALLEST_BATCH, LARGEST_BATCH = 40, 2, 10, 1000
 # Networks that pursuit averages; the published methods have one.
 NETWORKS = 5
+# Of each network, pursuit averages what it was after at most so many rounds, since when the coreset has grown little.
+LAST_ROUNDS = 4
 
 
 def fit_neural_linear(
@@ -85,7 +91,8 @@ def fit_neural_linear(
     hidden
         Units of each hidden layer.
     networks
-        How many are trained from different beginnings, and averaged: 5 for pursuit if not given, else one.
+        How many are trained from different beginnings, and averaged: 5 for pursuit if not given, else one. Pursuit
+        averages what each was after the last rounds, four at most.
     training
         How the network is trained in every round.
     noise
@@ -132,6 +139,7 @@ def fit_neural_linear(
         seeds = [(keys[1], keys[3]), *(tuple(jax.random.split(key)) for key in others)]
         trained = [Network(columns, hidden, key) for key, _ in seeds]
         fit = on = None
+        recent: list[tuple[int, list[Network]]] = []
         for number in range(rounds + 1):
             if on is not None:
                 now = chooser.next(on, now, jax.random.fold_in(keys[2], number))
@@ -139,7 +147,10 @@ def fit_neural_linear(
                 training_round(network, rows, now.rows, now.weights, jax.random.fold_in(key, number), training)
                 for network, (_, key) in zip(trained, seeds, strict=True)
             ]
-            members, on = _on_last_layers(trained, rows, y, now)
+            recent = [(size, those) for size, those in recent if GROWN * size >= len(now.rows)]
+            recent = [(len(now.rows), trained), *(recent if method == "pursuit" else ())][:LAST_ROUNDS]
+            averaged = [network for _, those in recent for network in those]
+            members, on = _on_last_layers(averaged, len(trained), rows, y, now)
             fit = NeuralFit(
                 members=members,
                 noise=now.noise,
@@ -249,16 +260,34 @@ def _spread(now: Chosen, count: int) -> jax.Array:
 
 
 def _on_last_layers(
-    networks: list[Network], rows: Rows, y: Float[np.ndarray, " n"], now: Chosen
+    networks: list[Network], trained: int, rows: Rows, y: Float[np.ndarray, " n"], now: Chosen
 ) -> tuple[tuple[Member, ...], Basis]:
-    """Return networks with the posteriors of their last layers, the basis of the first, and what all predict."""
+    """Return networks with the posteriors of their last layers, the basis of the first, and what the newest predict.
+
+    These predictions judge rows, and come from the coreset's rows alone: weights with which it stands for all that is
+    believed would confirm what was believed wrongly.
+    """
     model, spread = LinearRegression(noise=now.noise), _spread(now, len(y))
+    # Of fewer rows than parameters there is nothing between which to choose.
+    few = len(now.rows) <= networks[0].head.weight.shape[1] + 1
+    believed = None if few or now.believed is None or not now.believed.any() else now.believed
     members, bases, predicted = [], [], []
-    for network in networks:
+    for place, network in enumerate(networks):
         moments = moments_of(network, rows.x, spread)
-        z = np.asarray(basis(network, moments, rows.x))
-        last_layer, _ = weighted_posterior(model, Rows(z[now.rows], y[now.rows]), now.weights, None)
-        members.append(Member(network, moments, last_layer))
-        bases.append(z)
-        predicted.append(z @ np.asarray(last_layer.mean)[:-1] + float(last_layer.mean[-1]))
-    return tuple(members), Basis(bases[0], predicted[0] if len(networks) == 1 else np.mean(predicted, axis=0))
+        on_device = basis(network, moments, rows.x)
+        z, weights = np.asarray(on_device), now.weights
+        held = Rows(z[now.rows], y[now.rows])
+        if place < trained or believed is None:
+            last_layer, _ = weighted_posterior(model, held, weights, None)
+            bases.append(z)
+            predicted.append(z @ np.asarray(last_layer.mean)[:-1] + float(last_layer.mean[-1]))
+        if believed is not None:
+            everyone = _posterior(model, Rows(on_device, rows.y), jnp.asarray(believed, jnp.float32))
+            weights = standing_for_all(held.x, held.y, now.noise, everyone, int(believed.sum()))
+            last_layer, _ = weighted_posterior(model, held, weights, None)
+        members.append(Member(network, moments, last_layer, weights[now.weights > 0]))
+    predicted = predicted[:trained]
+    return tuple(members), Basis(bases[0], predicted[0] if trained == 1 else np.mean(predicted, axis=0))
+
+
+_posterior = jax.jit(conjugate)

@@ -69,6 +69,18 @@ def clean_batches(
     return (chances[:, rates <= usual + RATE_SLACK].sum(1) > 0.5) & (2 * doubtful <= sizes)
 
 
+def clean_as_others(doubtful: int, size: int, rate: float) -> bool:
+    """Tell whether rows are as clean as others, of which a share is doubtful, by the Bayesian information criterion.
+
+    A rate of their own must raise the likelihood by more than half the logarithm of their number.
+    """
+    rate, own = rate + RATE_SLACK, doubtful / size
+    if own <= rate:
+        return True
+    both = _log_likelihood(np.array([own, rate]), np.array([doubtful]), np.array([size]))[0]
+    return bool(both[0] - both[1] <= 0.5 * math.log(size))
+
+
 def _fit(rates: np.ndarray, shares: np.ndarray, doubtful: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return rates and shares by EM, and the logarithm of each kind's part in the likelihood of each batch."""
     for _ in range(EM_STEPS):

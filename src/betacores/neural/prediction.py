@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 
 class Member(NamedTuple):
-    """A network, the moments its layers are normalised by, and the posterior of its last layer."""
+    """A network, the moments its layers are normalised by, the posterior of its last layer and the weights it is of."""
 
     network: Network
     moments: tuple[Moments, ...]
     last_layer: Gaussian
+    weights: Float[np.ndarray, " m"]
 
     def predict(
         self, x: Float[np.ndarray, "n columns"], noise: float
@@ -43,7 +44,10 @@ class Member(NamedTuple):
 
 
 class NeuralFit(NamedTuple):
-    """Networks, each with the posterior of its last layer, and the coreset they were learnt from."""
+    """Networks, each with the posterior of its last layer, and the coreset they were learnt from.
+
+    Weights are those of the rows in training; members hold those of their last layers.
+    """
 
     members: tuple[Member, ...]
     noise: float

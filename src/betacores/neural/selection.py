@@ -13,7 +13,9 @@ clean batches also tells which rows of the others are likely to be clean; those 
 may enter it takes the one whose vector, the sum of its rows', points best towards what the coreset lacks of the
 posterior of all rows that could enter.
 
-The batch called initial is there from the beginning.
+The batch called initial is there from the beginning. It may hold any share of dirty rows. Where it has hardly more
+doubtful ones than clean batches, only those stay out that the guard does not trust: of few rows the rare ones are worth
+most, and a network cannot guess them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from betacores.divergence import as_beta
 from betacores.groups import Groups
 from betacores.models import LinearRegression
 from betacores.neural.judging import by_the_batch, held_out_error, held_out_noise, likely_clean, with_most
-from betacores.neural.kinds import clean_batches
+from betacores.neural.kinds import clean_as_others, clean_batches
 from betacores.noise import robust_noise
 from betacores.pilot import pilot
 from betacores.posteriors.weighted import weighted_posterior
@@ -52,12 +54,17 @@ GROWN = 1.5
 
 
 class Chosen(NamedTuple):
-    """Batches in order of entrance, their rows in the coreset, the rows' weights, and the noise of the last layer."""
+    """Batches in order of entrance, their rows in the coreset, the rows' weights, and the noise of the last layer.
+
+    Where it is told which rows of the table are believed, weights are those for training the network, and the last
+    layer has weights of its own with which the coreset stands for all that are believed.
+    """
 
     batches: tuple[int, ...]
     rows: Int[np.ndarray, " m"]
     weights: Float[np.ndarray, " m"]
     noise: float
+    believed: Bool[np.ndarray, " n"] | None = None
 
 
 class Basis(NamedTuple):
@@ -171,7 +178,7 @@ class Cleansing:
     def first(self) -> Chosen:
         """Return the rows of the initial batch that a robust linear fit believes; all if it believes none."""
         rows = self._rows((INITIAL,))
-        return Chosen((INITIAL,), rows, np.ones(len(rows)), self.noise)
+        return Chosen((INITIAL,), rows, np.ones(len(rows)), self.noise, self.kept)
 
     def next(self, on: Basis, now: Chosen, key: PRNGKeyArray) -> Chosen:
         """Judge rows on the new basis, if the coreset has grown much, and take the batch that it lacks most."""
@@ -194,7 +201,7 @@ class Cleansing:
             gains = np.where(length > 0, vectors[left] @ lacking / np.where(length > 0, length, 1.0), -np.inf)
             batches = (*batches, int(left[gains.argmax()]))
         rows, weight = self._rows(batches), _weight(vectors[list(batches)], vectors.sum(0))
-        return Chosen(batches, rows, np.full(len(rows), weight), self.noise)
+        return Chosen(batches, rows, np.full(len(rows), weight), self.noise, self.kept)
 
     def _judge(self, z: Float[np.ndarray, "n p"], scale: float, key: PRNGKeyArray) -> None:
         """Decide which rows are doubtful or impossible and which batches are clean."""
@@ -206,14 +213,18 @@ class Cleansing:
         believed = believed if believed.any() else np.ones(len(self.y), bool)
         doubtful = np.bincount(self.batches.codes, ~believed, len(self.batches)).astype(int)
         self.clean = clean_batches(doubtful, self.batches.sizes)
-        # With few rows to learn from every bad one tells: those to begin with are cleansed however clean.
+        # Those to begin with are no batch, and of a kind of their own: any share of them may be dirty.
         self.clean[INITIAL] = False
+        usual = doubtful[self.clean].sum() / max(self.batches.sizes[self.clean].sum(), 1)
+        whole = clean_as_others(doubtful[INITIAL], self.batches.sizes[INITIAL], usual)
         in_clean = self.clean[self.batches.codes]
         error = np.abs(self.y - (z @ mode[:-1] + mode[-1])) / scale
         # Where dirt comes by the batch, clean batches are clean; else it may be anywhere.
         limit = np.inf if by_the_batch(~believed, in_clean) else IMPOSSIBLE
         likely = trusted & likely_clean(error, in_clean, trusted)
         self.kept = believed | np.where(in_clean, self.near & (error < limit), likely)
+        if whole:
+            self.kept |= (self.batches.codes == INITIAL) & trusted & (error < limit)
         self.units = WholeGroups(self.batches, self.kept)
 
     def _rows(self, batches: tuple[int, ...]) -> Int[np.ndarray, " m"]:
