@@ -62,6 +62,7 @@ def test_rows_weigh_nothing_before_they_are_inserted(name):
     assert first == sorted(first)
 
 
+@pytest.mark.slow
 def test_more_places_change_nothing():
     assert_same_path(build("logistic", capacity=11), build("logistic"), rtol=1e-4)
 
@@ -154,6 +155,7 @@ class PlainGaussian(Model):
 CLASSICAL = {**QUICK, "sampler_target": "classical"}
 
 
+@pytest.mark.slow
 def test_fast_paths_give_what_the_bare_model_gives():
     """Conjugacy, matrix products and temperature are short cuts: Adam and selection ignore the scale of f."""
     bare = incremental(PlainGaussian(), table("gaussian-mean"), KEY, size=SIZE, beta=0.3, **CLASSICAL)

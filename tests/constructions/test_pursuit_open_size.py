@@ -41,12 +41,26 @@ def test_a_smaller_tolerance_keeps_no_fewer_rows_and_is_kept_by_the_estimate_fro
 
 def test_a_tolerance_out_of_reach_is_told():
     table = bc.datasets.contaminated_gaussian(1, 0.0, rows=800, columns=5)
-    with pytest.warns(UserWarning, match="above the tolerance 0.1; ask for a larger size") as caught:
+    with pytest.warns(UserWarning, match="above the tolerance 0.1; none of the 3 rows to choose from") as caught:
         coreset = bc.summarize(table.x, beta=0.0, candidates=3)
     assert len(caught) == 1
     assert len(coreset) <= 3
     assert coreset.info.warnings
     assert not any("enough for" in note for note in coreset.info.notes)
+
+
+def test_a_posterior_of_another_shape_is_told_with_what_follows_it():
+    x, y = linear_table(1, 60, 2)
+    y = np.where(np.arange(60) % 3 == 0, y + 3 * NOISE, y)
+    settings = {"model": LinearRegression(NOISE), "beta": 1.4, "guard": None, "tolerance": 0.002}
+    with pytest.warns(
+        UserWarning,
+        match="rows to choose from brings it nearer: choose readout='beta' or a smaller beta",
+    ):
+        bent = bc.summarize(x, y, **settings)
+    with pytest.warns(UserWarning, match="rows to choose from brings it nearer.$"):
+        followed = bc.summarize(x, y, readout="beta", **settings)
+    assert followed.info.kl_estimate.value < bent.info.kl_estimate.value / 2
 
 
 @pytest.mark.parametrize("tolerance", [0, -1.0, float("nan"), "small"])

@@ -205,7 +205,7 @@ def laplace_divergence(rows, weights, beta):
     return 0.5 * (np.trace(np.linalg.solve(precision, full)) - 4 + away @ full @ away + own_log - full_log)
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.3])
+@pytest.mark.parametrize("beta", [pytest.param(0.0, marks=pytest.mark.slow), 0.3])
 def test_logistic_posterior_is_far_closer_than_that_of_the_plain_subset(beta):
     x, y = logistic_rows()
     model, source = LogisticRegression(), ArraySource(x, y)

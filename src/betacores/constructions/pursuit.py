@@ -152,6 +152,11 @@ def pursuit(
         warnings.append(f"Interrupted at {len(steps[-1].places)} of at most {largest} rows.")
     if not steps:
         return _NOTHING
+    remedy = f"{units.remedy}, or accept it"
+    if len(steps[-1].places) < largest and isinstance(units, SingleRows):
+        # Often all that a quadratic can have was matched, and the rest is not for the classical likelihood.
+        other = ": choose readout='beta' or a smaller beta, or accept it" if beta > 0 and read_beta is None else ""
+        remedy = f"none of the {len(ids):,} rows to choose from brings it nearer{other}"
     if settings.exchanges:
         steps.append(exchanged(vectors, wanted, steps[-1], settings.exchanges))
     for round_key in jax.random.split(polish_key, settings.polish):
@@ -159,7 +164,7 @@ def pursuit(
     if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(
             f"The estimated KL divergence is {left:.2g} at {len(steps[-1].places)} {units.plural}, above the "
-            f"tolerance {settings.tolerance:g}; {units.remedy}, or accept it."
+            f"tolerance {settings.tolerance:g}; {remedy}."
         )
     held.learn(np.unique(np.concatenate([step.places for step in steps])))
     return _by_size(steps, [held.remaining(step) for step in steps], ids, size, tuple(warnings))

@@ -7,7 +7,7 @@ models take the package's usual way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import jax
 import numpy as np
@@ -18,6 +18,7 @@ from betacores.inputs import encode_rows
 from betacores.models.auxiliary import SeveralPredictors, derivatives_by_u
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.derivatives import Derivatives, add, response_derivatives
+from betacores.posteriors.laplace import first_guess
 from betacores.sources import ArraySource
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ TOLERANCE = 1e-8
 # Multiplications spent on one Hessian; of more rows a uniform sample is taken, never of fewer rows than so many for
 # each parameter.
 WORK, ROWS_A_PARAMETER = 1.5e9, 10
+TOGETHER = 32_768  # rows in one product
 
 
 class Fit(NamedTuple):
@@ -58,8 +60,7 @@ class Fitting(NamedTuple):
     def fit(self, weights: Float[np.ndarray, " n"], beta: float, start: Float[np.ndarray, " p"] | None = None) -> Fit:
         """Return the posterior of weighted rows at the mode near a start."""
         rows = encode_rows(self.x, self.y, self.labels)
-        p = self.model.parameter_count(self.x.shape[1])
-        start = np.zeros(p) if start is None else start
+        start = np.asarray(first_guess(self.model, self.x.shape[1]), np.float64) if start is None else start
         if isinstance(self.model, (LinearPredictor, SeveralPredictors)):
             return _climb(
                 self.model, np.asarray(self.x, np.float64), rows, np.asarray(weights, np.float64), beta, start
@@ -94,6 +95,11 @@ def linear_predictor(
     return linear_predictors(model, x, theta)[:, 0]
 
 
+def has_one_predictor(model: Model) -> TypeGuard[LinearPredictor | SeveralPredictors]:
+    """Tell whether a number or one of two labels depends on a row through one linear predictor."""
+    return isinstance(model, LinearPredictor) or (isinstance(model, SeveralPredictors) and model.response == "binary")
+
+
 def _features(model: LinearPredictor | SeveralPredictors, x: np.ndarray) -> np.ndarray:
     own = model.covariates(x)
     return np.column_stack([own, np.ones(len(x))]) if model.intercept else own
@@ -113,7 +119,7 @@ def _climb(
     def of_one(theta: np.ndarray) -> Derivatives:
         eta = linear_predictor(model, x, theta).astype(np.float32)
         value, slope, curvature = (np.asarray(part, np.float64) for part in _response(model, eta, rows.y, traced))
-        bent = z.T @ ((weights * curvature)[:, None] * z)
+        bent = _products(z, weights * curvature, z)
         return Derivatives(weights @ value, (weights * slope) @ z, bent)
 
     def of_several(theta: np.ndarray) -> Derivatives:
@@ -126,7 +132,7 @@ def _climb(
         parts = [*[z] * m, *[np.ones((n, 1))] * further.shape[1]]
         gradient = [(weights * slope[:, k]) @ part for k, part in enumerate(parts)]
         bent = [
-            [part.T @ ((weights * bend[:, k, j])[:, None] * other) for j, other in enumerate(parts)]
+            [_products(part, weights * bend[:, k, j], other) for j, other in enumerate(parts)]
             for k, part in enumerate(parts)
         ]
         return Derivatives(weights @ value, np.concatenate(gradient), np.block(bent))
@@ -147,6 +153,14 @@ def _climb(
         else:
             damping = max(10 * damping, 0.1)
     return Fit(theta, _inverse(-at.hessian), decrement <= 1e-4)
+
+
+def _products(one: np.ndarray, weights: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of products of two tables' rows, some at a time: a third table is not made for it."""
+    starts = range(0, max(len(weights), 1), TOGETHER)
+    parts = (slice(start, start + TOGETHER) for start in starts)
+    total: np.ndarray = sum(one[part].T @ (weights[part, None] * other[part]) for part in parts)
+    return total
 
 
 _response = jax.jit(response_derivatives)

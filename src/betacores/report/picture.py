@@ -15,7 +15,7 @@ import numpy as np
 from betacores.coreset import Coreset
 from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
-from betacores.report.fits import linear_predictor
+from betacores.report.fits import has_one_predictor, linear_predictor
 from betacores.report.table import Table
 from betacores.report.words import cell
 from betacores.robust import robust_location_scale
@@ -140,7 +140,7 @@ def _plane(
         mean = np.exp(np.clip(linear_predictor(model, x, theta), -40, 40))
         seen = np.log1p(np.asarray(y, np.float64))
         return Plane(np.log1p(mean), seen, f"log(1 + {table.target}), predicted", f"log(1 + {table.target}), seen")
-    if not isinstance(model, LinearPredictor):
+    if not has_one_predictor(model):
         if len(names) == 1:
             return Plane(np.asarray(x[:, 0], np.float64), believed, names[0], "belief")
         directions = _principal(core)[:2]
