@@ -270,3 +270,21 @@ def test_derivatives_of_the_prior_are_those_of_its_equation():
     np.testing.assert_allclose(prior.value, -0.5 * (at**2).sum(1), rtol=1e-5)
     np.testing.assert_allclose(prior.gradient, -at, rtol=1e-5)
     np.testing.assert_allclose(prior.hessian, np.tile(-np.eye(4), (3, 1, 1)), atol=1e-6)
+
+
+class Rough(Exponential):
+    """A log-likelihood that is off by a little, in every row by the same, as a numerical power integral can be."""
+
+    def log_likelihood(self, theta, row):
+        return super().log_likelihood(theta, row) + jax.lax.stop_gradient(3e-5 * jnp.sin(1e6 * theta[0]))
+
+
+def test_values_that_are_off_by_a_little_do_not_keep_a_lane_from_arriving():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(COUNT, 2)).astype(np.float32)
+    source = source_of(x, rng.poisson(np.exp(x @ [0.5, -0.3])).astype(np.float32))
+    mode = grid_modes(Exponential(), source, np.zeros((1, 2)), np.zeros(1)).thetas
+    starts = mode + 3e-4 * rng.normal(size=(20, 2))
+    fit = grid_modes(Rough(), source, starts, np.zeros(20))
+    assert fit.converged.all()
+    np.testing.assert_allclose(fit.thetas, np.tile(mode, (20, 1)), atol=1e-5)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from betacores.noise import estimate, fixed_point, robust_noise
+from betacores.noise import estimate, fixed_point, robust_noise, told_of_exactness
 from betacores.sources import ArraySource
 
 
@@ -225,3 +225,16 @@ def test_one_compilation_for_a_shape():
     compiled = estimate._block_sums._cache_size()
     found(*table(1, sigma=100.0, share=0.3, dirty=FAR["at 1e6"]), seed=1)
     assert estimate._block_sums._cache_size() == compiled
+
+
+def test_columns_that_say_the_response_exactly_are_named():
+    x, _ = table(0, rows=400, columns=4)
+    names = ["hour", "casual", "registered", "wind"]
+    total = x[:, 1] + 3 * x[:, 2]
+    (said,) = told_of_exactness(x, total, names, 1e-6)
+    assert "most of all 'registered', 'casual'; leave out" in said
+    # Some dirty rows do not hide it.
+    (said,) = told_of_exactness(x, np.where(np.arange(400) % 10 == 0, 50.0, total), names, 1e-6)
+    assert "'registered', 'casual'" in said
+    assert told_of_exactness(x, total, names, 0.1) == []
+    assert told_of_exactness(x[:4], total[:4], names, 1e-6) == []

@@ -65,10 +65,11 @@ def summarize(
         The name of the response's column, for a table that holds it, in place of ``y``.
     model
         ``"linear"``, ``"gaussian"`` (its noise unknown), ``"student-t"``, ``"gamma"`` (numbers above 0), ``"poisson"``,
-        ``"negative-binomial"``, ``"logistic"`` (two classes), ``"softmax"`` (several); for whole rows
-        ``"gaussian-mean"``, ``"gaussian-density"``, ``"gaussian-mixture"``, ``"exponential"``, ``"categorical"``,
-        ``"multinomial"``; or a `Model`, one's own among them (`betacores.models.BlackBox`, `from_numpyro`). By default
-        chosen from the response: none, two values, words of more kinds, or numbers.
+        ``"negative-binomial"``, ``"logistic"`` (two classes), ``"noisy-logistic"`` (some labels flipped at random),
+        ``"softmax"`` (several classes); for whole rows ``"gaussian-mean"``, ``"gaussian-density"``,
+        ``"gaussian-mixture"``, ``"exponential"``, ``"categorical"``, ``"multinomial"``; or a `Model`, one's own among
+        them (`betacores.models.BlackBox`, `from_numpyro`). By default chosen from the response: none, two values, words
+        of more kinds, or numbers.
     size
         The largest number of rows to keep. By default pursuit keeps as many as bring the estimated KL divergence
         below ``tolerance`` (0.1), at most 500; the other methods keep 100.
@@ -234,6 +235,8 @@ def check_arguments(
 ) -> tuple[Construction, dict[str, Any]]:
     """Check what does not depend on the rows; return the construction and all its settings."""
     construction = METHODS[check_choice("method", method, METHODS)]
+    if size is None:
+        raise TypeError("size: expected a whole number at least 1, or 'auto' for as many rows as it takes, got None.")
     if size != "auto":
         check_number("size", size, at_least=1, whole=True)
     check_seed(seed)

@@ -5,6 +5,7 @@ A lane's Newton steps are damped as those of a single mode; a lane that has arri
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 # Up to so many parameters a row's outer product is formed once for the whole grid.
 FEW_PARAMETERS = 24
 SEVERAL_LANES, MANY_LANES = 3, 8
+# Squared length, in posterior standard deviations, of a step that is made whatever the value says: it changes the value
+# by less than a numerical power integral is off, by the same amount in every row.
+SHORT = 1e-3
 
 
 class GridFit(NamedTuple):
@@ -71,12 +75,9 @@ def grid_modes(
         Squared Newton decrement, in posterior standard deviations, from which the last step is made.
     """
     thetas = np.asarray(starts, np.float32)
-    # The classical likelihood is exact, and asks no power integral of the model.
-    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
 
     def look(at: np.ndarray) -> Derivatives:
-        total = reduce(source, _block_derivatives, model, at, traced)
-        return Derivatives(*(scale * part for part in total))
+        return grid_derivatives(model, source, at, betas, scale=scale)
 
     def with_prior(likelihood: Derivatives, at: np.ndarray) -> tuple[Derivatives, np.ndarray]:
         prior = priors_at(model, at)
@@ -96,14 +97,30 @@ def grid_modes(
         proposal = np.where(arrived[:, None], thetas, thetas + step).astype(np.float32)
         there = look(proposal)
         beyond, bend_there = with_prior(there, proposal)
-        better = _accepts(posterior.value, beyond.value, rounding) & ~arrived
-        thetas, bend = _chosen(better, (proposal, bend_there), (thetas, bend))
-        likelihood = Derivatives(*_chosen(better, there, likelihood))
-        posterior = Derivatives(*_chosen(better, beyond, posterior))
+        short = (decrement <= SHORT) & np.isfinite(beyond.value)
+        better = (_accepts(posterior.value, beyond.value, rounding) | short) & ~arrived
+        thetas, bend = chosen(better, (proposal, bend_there), (thetas, bend))
+        likelihood = Derivatives(*chosen(better, there, likelihood))
+        posterior = Derivatives(*chosen(better, beyond, posterior))
         lower, higher = np.where(damping > 1e-2, damping * 0.1, 0.0), np.maximum(damping * 10, 0.1)
         damping = np.where(arrived, damping, np.where(better, lower, higher))
     ended = np.where((damping == 0)[:, None], thetas + step, thetas).astype(np.float32)
     return GridFit(ended, thetas, likelihood, arrived)
+
+
+def grid_derivatives(
+    model: Model,
+    source: Source,
+    thetas: Float[np.ndarray, "k p"],
+    betas: Float[np.ndarray, " k"],
+    *,
+    scale: float = 1.0,
+) -> Derivatives:
+    """Return the derivatives of `scale · Σ_n w_n f_n`, one a lane, in one pass and in double precision."""
+    # The classical likelihood is exact, and asks no power integral of the model.
+    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
+    total = reduce(source, _block_derivatives, model, np.asarray(thetas, np.float32), traced)
+    return Derivatives(*(scale * part for part in total))
 
 
 def priors_at(model: Model, thetas: Float[np.ndarray, "k p"]) -> Derivatives:
@@ -129,10 +146,9 @@ def _accepts(
     return np.isfinite(proposed) & ~(proposed < value - 8 * np.finfo(np.float32).eps * np.abs(value) - rounding)
 
 
-def _chosen(lanes: Bool[np.ndarray, " k"], new: tuple, old: tuple) -> list[np.ndarray]:
+def chosen(lanes: Bool[np.ndarray, " k"], new: Iterable[Any], old: Iterable[Any]) -> list[np.ndarray]:
     """Return the new arrays in some lanes, the old in the others."""
-    along = [lanes.reshape(-1, *[1] * (a.ndim - 1)) for a in new]
-    return [np.where(where, a, b) for where, a, b in zip(along, new, old, strict=True)]
+    return [np.where(lanes.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(new, old, strict=True)]
 
 
 @jax.jit

@@ -15,6 +15,7 @@ from betacores.models import MODELS, Model, Rows
 from betacores.models.prior import check_length
 from betacores.number_tables import check_not_constant, read_table
 from betacores.responses import (
+    FEW_LABELS,
     all_numbers,
     check_few_labels,
     distinct_count,
@@ -118,7 +119,8 @@ def chosen_model(model: str | Model, values: int | None, *, words: bool = False)
         return MODELS["logistic"](), "model: 'logistic', since the response has two values"
     if words:
         return MODELS["softmax"](), f"model: 'softmax', since the response has {values} labels"
-    return MODELS["linear"](), f"model: 'linear', since the response has {values} values"
+    remedy = "; choose model='softmax' if they are codes of classes" if values <= FEW_LABELS else ""
+    return MODELS["linear"](), f"model: 'linear', since the response has {values} values{remedy}"
 
 
 def bound_model(

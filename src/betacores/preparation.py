@@ -24,7 +24,7 @@ from betacores.inputs import Problem
 from betacores.models import LinearRegression, Model, Rows
 from betacores.models.open_model import OpenModel
 from betacores.models.scaled import ESCAPED
-from betacores.noise import robust_noise
+from betacores.noise import robust_noise, told_of_exactness
 from betacores.pilot import Found, Pilot, nearer, polished, rows_of, sampled, search
 from betacores.samples import large_sample, small_sample
 from betacores.scores import Beliefs, default_score_beta, row_scores
@@ -121,6 +121,8 @@ def prepare(
     score_beta = score_beta or default_score_beta(model, len(source.columns), beta)
     with stage("mode"):
         found, at = _modes(model, source, sample, larger, beta, score_beta, tuning)
+    if hasattr(model, "told"):
+        info.notes.append(model.told(found.theta))
     if beta > 0 and hasattr(model, "escaped") and np.any(model.escaped(found.theta[None])):
         info.warnings.append(f"The mode stands {ESCAPED}")
     info.pilot = {"start": found.start, "converged": found.converged, "rivals": list(found.rivals)}
@@ -223,6 +225,7 @@ def settled(model: Model, source: Source, sample: ArraySource | None, key: PRNGK
         return model
     noise = robust_noise(source, model.intercept, key, sample)
     info.notes.append(f"noise: {noise:.3g}, estimated from the rows that fit the line")
+    info.notes += told_of_exactness(sample.x, np.asarray(sample.y), source.columns, noise)
     return model.with_noise(noise)
 
 

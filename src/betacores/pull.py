@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from betacores.grid import grid_modes, priors_at
+from betacores.grid import chosen, grid_derivatives, priors_at
 from betacores.models.base import Model
 from betacores.sources import Source
 
@@ -64,10 +64,10 @@ def without_prior(
     bends = -priors_at(model, modes).hessian
 
     def look(at: np.ndarray) -> list[np.ndarray]:
-        found = grid_modes(model, source, at, betas, scale=scale, steps=0).likelihood
-        curvatures = bends - np.asarray(found.hessian, np.float64)
+        value, gradient, hessian = grid_derivatives(model, source, at, betas, scale=scale)
+        curvatures = bends - hessian
         inverses = np.stack([rows_inverse(h, bend) for h, bend in zip(curvatures, bends, strict=True)])
-        return [np.asarray(found.value, np.float64), np.asarray(found.gradient, np.float64), curvatures, inverses]
+        return [value, gradient, curvatures, inverses]
 
     here = look(modes)
     for _ in range(STEPS):
@@ -78,7 +78,7 @@ def without_prior(
         beyond = (modes + step).astype(np.float32)
         there = look(beyond)
         better = (there[0] >= here[0]) & np.isfinite(there[3]).all((1, 2))
-        modes, *here = (_chosen(better, new, old) for new, old in zip([beyond, *there], [modes, *here], strict=True))
+        modes, *here = chosen(better, [beyond, *there], [modes, *here])
         if np.all(~better | ((step * gradient).sum(1) <= TOLERANCE)):
             break
     return Alone(modes - np.asarray(thetas, np.float64), modes, here[2], here[3])
@@ -99,8 +99,3 @@ def rows_inverse(curvature: Float[np.ndarray, "p p"], bend: Float[np.ndarray, "p
         return np.full_like(curvature, np.nan)
     directions = whitening.T @ directions
     return (directions / np.maximum(share, LEAST_SHARE)) @ directions.T
-
-
-def _chosen(lanes: np.ndarray, new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """Return the new array in some lanes, the old in the others."""
-    return np.where(lanes.reshape(-1, *[1] * (new.ndim - 1)), new, old)

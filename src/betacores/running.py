@@ -14,6 +14,7 @@ from betacores.constructions.path import Path
 from betacores.constructions.screening import without_dirty_groups
 from betacores.coreset import Coreset
 from betacores.divergence import has_power_integral
+from betacores.flips import told_of_flips
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.preparation import Stage, prepare, tell_of_guard
@@ -74,6 +75,7 @@ def run(
             also=settings.get("init"),
         )
     tell_of_guard(info, prepared, picked.beliefs, picked.suspicious)
+    info.notes += told_of_flips(model, prepared.sample, pilot.theta, picked.beliefs.contamination)
     # Labels are not close to each other: it is the prior then that makes the model less sure than the rows are.
     if has_power_integral(model) and model.response != "classes" and picked.beliefs.too_high:
         info.warnings.append(

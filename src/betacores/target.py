@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from betacores.divergence import Beta, as_beta
-from betacores.grid import grid_modes
+from betacores.grid import grid_derivatives
 from betacores.models.base import Model
 from betacores.pilot import Pilot, curvature
 from betacores.posteriors.derivatives import Derivatives
@@ -93,7 +93,7 @@ def target_of(
     y = None if far.rows.y is None else np.concatenate([far.rows.y, others.rows.y])
     weights = np.concatenate([far.weights, others.weights * np.float32(left)])
     sample = ArraySource(x, y, source.columns, weights)
-    part = grid_modes(model, sample, found.looked_at[None], np.array([beta]), steps=0).likelihood
+    part = grid_derivatives(model, sample, found.looked_at[None], np.array([beta]))
     rest = Derivatives(*(whole - some[0] for whole, some in zip(found.likelihood, part, strict=True)))
     return Target(
         model,

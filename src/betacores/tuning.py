@@ -17,6 +17,9 @@ where `sd` is the standard deviation of that squared length. The β with the sma
 grid differ little by chance, so that a small bias shows between them though it would drown in the variance of the
 most robust mode.
 
+A parameter that itself says how dirty the rows are, a share of flipped labels say, is held while β is chosen
+(`held_for_tuning`). Under a large β rows say little of it, and what its prior says would pass for precision.
+
 The modes are found on a sample, side by side; one pass or two over all rows give each its last Newton steps. The
 products of the rows' gradients are means, for which the sample is enough.
 
@@ -126,6 +129,11 @@ def tune(
     larger
         A larger sample, where the modes are brought nearer to those over all rows; by default all rows are.
     """
+    held, free = model, np.zeros(0)
+    if hasattr(model, "held_for_tuning"):
+        held, free = model.held_for_tuning(len(sample.columns))
+    if len(free):
+        return _released(model, free, tune(held, source, sample, betas, also, larger), source, sample)
     lanes = np.unique([*betas, *also])
     scale = source.row_count / sample.row_count
     reference = _reference(model, sample, scale, float(lanes[-1]))
@@ -154,6 +162,15 @@ def tune(
     total = np.where(np.isin(lanes, betas) & np.isfinite(bias2 + variance), bias2 + variance, np.inf)
     chosen = int(total.argmin()) if np.isfinite(total).any() else int(np.flatnonzero(np.isin(lanes, betas))[-1])
     return Tuning(lanes, fit.thetas, bias2, variance, chosen, reference)
+
+
+def _released(
+    model: Model, free: Float[np.ndarray, " r"], tuning: Tuning, source: Source, sample: ArraySource
+) -> Tuning:
+    """Return a choice made with the last parameters held, its modes climbed to with none held."""
+    starts = np.column_stack([tuning.thetas, np.tile(free, (len(tuning.thetas), 1))])
+    fit = grid_modes(model, sample, starts, tuning.betas, scale=source.row_count / sample.row_count)
+    return tuning._replace(thetas=fit.thetas)
 
 
 def _reference(model: Model, sample: ArraySource, scale: float, largest: float) -> Found:

@@ -1,9 +1,9 @@
 """The census table as it comes, with nothing said but the target: quick enough, and planted mistakes are found."""
 
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,12 @@ import betacores as bc
 from betacores.scores import beliefs
 
 PLANTED = 0.05
+
+
+def used():
+    """Return the processor's seconds of the programs that were run; a neighbour's do not count."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
 
 
 @pytest.mark.data
@@ -30,12 +36,11 @@ def test_flipped_labels_of_the_census_table_are_found(tmp_path, nothing_compiled
     table = table.set_column(table.column_names.index("income"), "income", pa.array(label))
     pq.write_table(table, tmp_path / "adult.parquet")
 
-    started = time.perf_counter()
+    before = used()
     command = [sys.executable, "-m", "betacores", "summarize", str(tmp_path / "adult.parquet"), "--target", "income"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    seconds = time.perf_counter() - started
     assert done.returncode == 0, done.stderr
-    assert seconds < 60
+    assert used() - before < 60
 
     out = tmp_path / "adult-coreset"
     coreset = bc.load(out)

@@ -113,7 +113,15 @@ def test_models_are_guessed_from_the_target():
     assert suited_model("auto", None, None)[0] == "gaussian-mean"
     assert suited_model("auto", np.array([0, 1, 1]), "y")[0] == "logistic"
     assert suited_model("auto", np.array([True, False]), "y")[0] == "logistic"
-    assert suited_model("auto", np.array([0.0, 1.0, 2.0]), "y")[0] == "linear"
+    for numbers, remedy in (
+        ([0.0, 1.0, 2.0], "3 values; choose --model softmax if they are codes of classes"),
+        (np.arange(30), "30 values; choose --model negative-binomial if they are counts"),
+        ([0.5, 1.0, 2.0], "3 values"),
+        ([-1, 0, 1], "3 values"),
+    ):
+        model, said = suited_model("auto", np.array(numbers), "y")
+        assert model == "linear"
+        assert said.endswith(remedy)
 
 
 def test_a_command_is_said_again_with_what_was_asked(tmp_path):

@@ -59,6 +59,7 @@ def test_units_of_the_columns_do_not_matter_and_the_coreset_is_in_them(flowers):
     np.testing.assert_allclose(special.softmax(whole, axis=2).mean(1), other.predict_proba(x * 1000 + 5000), atol=0.03)
 
 
+@pytest.mark.slow
 def test_two_classes_by_softmax_are_those_of_the_logistic_model(flowers):
     x, y = flowers[0][50:], flowers[1][50:]
     softmax, logistic = (CoresetClassifier(**LIGHT, model=model).fit(x, y) for model in ("softmax", "logistic"))
@@ -66,6 +67,7 @@ def test_two_classes_by_softmax_are_those_of_the_logistic_model(flowers):
     assert softmax.decision_function(x).shape == (100,)
 
 
+@pytest.mark.slow
 def test_wrong_labels_do_less_harm_than_to_the_classical_fit():
     rng = np.random.default_rng(1)
     centres = 1.5 * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1]])
@@ -120,6 +122,7 @@ def test_dispersed_counts_scatter_more():
     np.testing.assert_allclose(np.exp(x[:50] @ draws[:, :1].T + draws[:, 1]).mean(1), fitted.predict(x[:50]), rtol=0.05)
 
 
+@pytest.mark.slow
 def test_exposure_is_a_column_by_name(visits):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.normal(size=500), "days": rng.uniform(1, 30, 500), "same": 1.0})

@@ -87,6 +87,13 @@ def test_rows_exactly_on_a_plane_are_learned(noise, lines, light):
     assert len(x_few) >= 4
 
 
+@pytest.mark.filterwarnings("ignore:Rows fit better than the model allows")
+def test_columns_the_response_was_computed_from_are_named(lines, light):
+    x, _ = lines
+    fitted = CoresetSelector(**light).fit(x, 3 * x[:, 1])
+    assert any("say the response exactly, most of all 'x1'; leave out" in said for said in fitted.coreset_.info.notes)
+
+
 def test_the_package_does_not_import_scikit_learn_for_nothing():
     code = "import sys, betacores; print('sklearn' in sys.modules); betacores.CoresetRegressor"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)

@@ -28,13 +28,13 @@ def battery(*estimators):
 
 # The battery's tables are of a few random rows, and the library rightly doubts some of its results.
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@battery(CoresetClassifier(**LIGHT), CoresetRegressor(**LIGHT))
-def test_estimators_meet_scikit_learns_checks(estimator, check):
+@battery(CoresetClassifier(**LIGHT))
+def test_the_classifier_meets_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@battery(CoresetSelector(**LIGHT))
-def test_the_selector_meets_scikit_learns_checks(estimator, check):
+@battery(CoresetRegressor(**LIGHT), CoresetSelector(**LIGHT))
+def test_the_others_meet_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -19,6 +19,7 @@ from betacores.models import (
     LinearRegression,
     LogisticRegression,
     NegativeBinomialRegression,
+    NoisyLogistic,
     PoissonRegression,
     SoftmaxRegression,
     gaussian_prior,
@@ -31,7 +32,7 @@ ROWS, SIZE = 250, 12
 HOSTILE = ['"""; raise SystemExit("broken")\n', "<script>alert('x')</script>"]
 COVARIANCE = np.array([[2.0, 0.7], [0.7, 0.5]])
 FULL = np.array([[0.5, 0.3, -0.1], [0.3, 0.6, 0.2], [-0.1, 0.2, 0.8]])
-NOISE, DISPERSION = 0.6, 0.5
+NOISE, DISPERSION, RATE = 0.6, 0.5, 0.2
 POSITIVE = "ä 'yes'"
 
 
@@ -73,6 +74,11 @@ class Case:
             else:
                 size = np.exp(-theta[..., 2:]) if theta.shape[-1] > 2 else 1 / DISPERSION
                 each = -stats.nbinom.logpmf(self.coreset.y, size, size / (size + mean))
+        elif self.coreset.model.name == "noisy-logistic":
+            sign, rate = np.where(self.coreset.y == POSITIVE, 1, -1), RATE
+            if theta.shape[-1] > z.shape[1]:
+                rate = 0.5 * special.expit(theta[..., -1:])
+            each = -np.log(rate + (1 - 2 * rate) * special.expit(sign * (theta[..., : z.shape[1]] @ z.T)))
         else:
             each = np.logaddexp(0, -np.where(self.coreset.y == POSITIVE, 1, -1) * (theta @ z.T))
         return each @ weights + prior
@@ -119,6 +125,16 @@ def in_table_units(label):
     return {
         "scaled": Case(scaled, np.zeros(3), np.eye(3)),
         "table units": Case(given, np.zeros(3), back @ back.T),
+    }
+
+
+def of_flipped(label):
+    """Return coresets of labels of which some are flipped, a known share or not."""
+    unknown = NoisyLogistic(prior=gaussian_prior([0.3, -0.2, 0.1], FULL), rate_prior=gaussian_prior(-0.5, 0.25))
+    whole = np.block([[FULL, np.zeros((3, 1))], [np.zeros((1, 3)), 0.25]])
+    return {
+        "flipped": Case(replace(label, model=unknown), np.array([0.3, -0.2, 0.1, -0.5]), whole),
+        "known rate": Case(replace(label, model=NoisyLogistic(RATE)), np.zeros(3), np.eye(3)),
     }
 
 
@@ -185,6 +201,7 @@ def cases():
         ),
         **in_table_units(label),
         **of_counts_and_classes(line),
+        **of_flipped(label),
         "logistic through zero": Case(replace(label, model=through_zero), lean[:2], np.diag(sharp)),
     }
 

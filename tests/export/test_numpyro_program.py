@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("numpyro", reason="NumPyro is an optional package (betacores[numpyro]).")
 pytestmark = pytest.mark.slow
 
-NAMES = ["mean, own prior", "linear", "logistic, own prior", "softmax", "poisson", "dispersed"]
-FURTHER = ["softmax", "poisson", "dispersed", "known dispersion"]
+NAMES = ["mean, own prior", "linear", "logistic, own prior", "softmax", "poisson", "dispersed", "flipped"]
+FURTHER = ["softmax", "poisson", "dispersed", "known dispersion", "flipped", "known rate"]
 # One interpreter runs all programs, as a person would run each, and keeps their draws.
 RUN_ALL = """
 import runpy, sys

@@ -31,6 +31,8 @@ def test_hostile_names_are_no_part_of_a_program(cases, tool, name):
 def test_scikit_learn_has_no_dispersed_counts(cases):
     with pytest.raises(ValueError, match=r"no weighted model like 'negative-binomial'; choose 'stan'"):
         cases["dispersed"].coreset.snippet("scikit-learn")
+    with pytest.raises(ValueError, match=r"no weighted model like 'noisy-logistic'"):
+        cases["flipped"].coreset.snippet("scikit-learn")
 
 
 def test_scikit_learn_program_says_what_it_leaves_out(cases):

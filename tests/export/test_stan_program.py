@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 NAMES = ["mean, own prior", "linear, own prior", "logistic through zero"]
-FURTHER = ["softmax", "poisson", "dispersed", "known dispersion"]
+FURTHER = ["softmax", "poisson", "dispersed", "known dispersion", "flipped", "known rate"]
 
 
 @pytest.mark.filterwarnings("ignore:path is deprecated:DeprecationWarning")
@@ -45,6 +45,11 @@ def test_data_are_plain_and_give_the_density(cases, name):
         size = 1 / data["dispersion"] if "dispersion" in data else np.exp(-theta[:, -1:])
         each = stats.nbinom.logpmf(data["y"], size, size / (size + mean))
         each = stats.poisson.logpmf(data["y"], mean) if name == "poisson" else each
+    elif name in ("flipped", "known rate"):
+        rate = data.get("rate", 0.5 * special.expit(theta[:, -1:]))
+        true = special.expit(theta[:, : data["z"].shape[1]] @ data["z"].T)
+        observed = rate + (1 - 2 * rate) * true
+        each = np.where(data["y"] == 1, np.log(observed), np.log(1 - observed))
     else:
         eta = theta @ data["z"].T
         each = data["y"] * eta - np.logaddexp(0, eta)

@@ -76,6 +76,19 @@ def test_numpyro_hierarchical(tmp_path, monkeypatch):
     assert abs(draws["slope"].mean() - robust["slope"].mean()) < robust["slope"].std()
 
 
+def test_noisy_logistic(tmp_path, monkeypatch):
+    page = run("noisy-logistic", tmp_path, monkeypatch)
+    truth, found = page["truth"], page["posterior"].mean[:4]
+    plain = np.append(page["classical"].coef_, page["classical"].intercept_)
+    assert np.linalg.norm(found - truth) < 0.3 * np.linalg.norm(plain - truth)
+    flip, wrong, suspicious = page["flip"], page["wrong"], page["suspicious"]
+    assert (suspicious & wrong).sum() > 0.4 * wrong.sum()
+    assert wrong[suspicious].mean() > 0.75
+    assert flip.mean() == pytest.approx(wrong.mean(), abs=0.05)
+    # What squares follow, and a line does not.
+    assert page["rates"].mean() < 0.02
+
+
 # How much of what is wrong each page finds at least: labels of digits and heavy tails are the hard ones.
 FAMILIES = {
     "softmax": 0.6,

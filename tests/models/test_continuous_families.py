@@ -192,6 +192,7 @@ def summary(name, dirty=0.2, seed=0):
     return bc.summarize(x, y, model=name, size=20, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_a_dirty_table_gives_a_sound_coreset(name, tmp_path):
     x, y, bad = simulated(name, rows=600, dirty=0.2)

@@ -103,6 +103,7 @@ def test_bad_prior_means_are_refused():
 def test_the_registry_knows_every_model_by_its_name():
     assert {name: cls().name for name, cls in MODELS.items()} == {name: name for name in MODELS}
     assert {"gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial"} <= set(MODELS)
+    assert "noisy-logistic" in MODELS
     assert {"none", "real", "binary", "classes", "count"} <= {cls.response for cls in MODELS.values()}
 
 

@@ -21,6 +21,7 @@ MOST_LEVELS = 22
 FEW_STRAYS = 0.9
 # Models of numbers, and those of counts among them.
 COUNTS = ("poisson", "negative-binomial")
+TWO_VALUED = ("logistic", "noisy-logistic")
 NUMERIC = ("linear", "gaussian", "student-t", "gamma", *COUNTS)
 # Words of more kinds are hardly classes.
 MOST_CLASSES = 20
@@ -108,9 +109,9 @@ def suited_model(model: str, y: np.ndarray | None, target: str | None) -> tuple[
         raise ValueError(f"--model: {model!r} is of rows without a response; leave --target out.")
     if y is not None and model in NUMERIC and y.dtype.kind not in "fiu":
         raise ValueError(f"--model: {model!r} is for numbers, {target!r} holds {y[0].item()!r}; use {_of_words(y)!r}.")
-    if y is not None and model == "logistic" and (values := len(np.unique(y))) != 2:
+    if y is not None and model in TWO_VALUED and (values := len(np.unique(y))) != 2:
         other = "linear" if y.dtype.kind in "fiu" else _of_words(y)
-        raise ValueError(f"--model: 'logistic' is for two values, {target!r} has {values:,}; use {other!r}.")
+        raise ValueError(f"--model: {model!r} is for two values, {target!r} has {values:,}; use {other!r}.")
     if y is not None and model in COUNTS and ((y < 0) | (y != np.floor(y))).any():
         wrong = y[(y < 0) | (y != np.floor(y))][0]
         raise ValueError(f"--model: {model!r} is for counts, {target!r} holds {wrong:g}; use 'linear'.")
@@ -132,7 +133,15 @@ def _guessed_model(y: np.ndarray | None, target: str | None) -> tuple[str, str]:
         return "logistic", f"model: 'logistic', since {target!r} has two values, {first!r} and {second!r}"
     if values.dtype.kind not in "fiub":
         return "softmax", f"model: 'softmax', since {target!r} has {len(values)} different words"
-    return "linear", f"model: 'linear', since {target!r} is a number with {len(values):,} values"
+    said = f"model: 'linear', since {target!r} is a number with {len(values):,} values"
+    if np.any(values % 1) or values[0] < 0:
+        return "linear", said
+    other = (
+        "softmax if they are codes of classes"
+        if len(values) <= MOST_CLASSES
+        else "negative-binomial if they are counts"
+    )
+    return "linear", f"{said}; choose --model {other}"
 
 
 def tidied(column: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str]:

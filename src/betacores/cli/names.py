@@ -13,7 +13,7 @@ DENSITIES = (
     *("exponential", "categorical", "multinomial"),
 )
 MODELS = (
-    *("auto", "gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial"),
+    *("auto", "gaussian-mean", "linear", "logistic", "noisy-logistic", "softmax", "poisson", "negative-binomial"),
     *("gaussian", "student-t", "gamma", "gaussian-density", "gaussian-mixture"),
     *("exponential", "categorical", "multinomial"),
 )

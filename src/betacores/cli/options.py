@@ -29,8 +29,8 @@ Target = Annotated[str | None, typer.Option(help="Column of the response; none f
 Model = Annotated[
     str,
     typer.Option(
-        help="gaussian-mean, linear, logistic (two classes), softmax (several), poisson or negative-binomial (counts); "
-        "auto looks at the target, and says what it chose.",
+        help="gaussian-mean, linear, logistic (two classes), noisy-logistic (labels flipped at random), softmax "
+        "(several classes), poisson or negative-binomial (counts); auto looks at the target, and says what it chose.",
         autocompletion=one_of(*MODELS),
     ),
 ]

@@ -20,7 +20,7 @@ from betacores.estimators.scaling import Scaling, as_given, robust_scaling
 from betacores.front_door import summarize
 from betacores.inputs import encode_rows, read_weights
 from betacores.models import LinearRegression, Model
-from betacores.noise import robust_noise
+from betacores.noise import robust_noise, told_of_exactness
 from betacores.origin import Origin
 from betacores.precision import single_precision
 from betacores.sources import ArraySource
@@ -155,8 +155,9 @@ class CoresetEstimator(BaseEstimator):
         names = [name for name, varies in zip(table.names, scaling.varies, strict=True) if varies]
         response = scaling.response(y) if real and y is not None else y
         x = scaling.table(table.x)
+        said: list[str] = []
         if scaled and model == "linear" and response is not None:
-            model = _with_some_noise(x, response, table.sample_weight)
+            model, said = _with_some_noise(x, response, table.sample_weight, names)
         built = summarize(
             _named(x, names),
             response,
@@ -165,7 +166,7 @@ class CoresetEstimator(BaseEstimator):
             guard=_in_own_units(self.guard, table.x),
             **self._arguments(table),
         )
-        built.info.notes[:0] = table.given.notes
+        built.info.notes[:0] = [*table.given.notes, *said]
         # The person's own guard, not the wrapped one that holds on to the table.
         built.info.settings["guard"] = self.guard if callable(self.guard) else built.info.settings["guard"]
         return Summary(built, scaling, _in_own_rows(built, scaling, table, y))
@@ -220,12 +221,19 @@ def _named(x: np.ndarray, names: list[str]) -> Any:
     return pyarrow.table(dict(zip(names, np.ascontiguousarray(x.T), strict=True)))
 
 
-def _with_some_noise(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> str | Model:
-    """Return a linear model that rows exactly on a plane do not overstrain: single precision cannot hold its mode."""
+def _with_some_noise(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray | None, names: list[str]
+) -> tuple[str | Model, list[str]]:
+    """Return a linear model that rows exactly on a plane do not overstrain, and what to say of such rows.
+
+    Single precision cannot hold the mode without some noise.
+    """
     rows = encode_rows(x, y, None)
     with single_precision():
         noise = robust_noise(ArraySource(rows.x, rows.y, weights=weights), True, jax.random.key(0))
-    return LinearRegression(LEAST_NOISE) if noise < LEAST_NOISE else "linear"
+    if noise >= LEAST_NOISE:
+        return "linear", []
+    return LinearRegression(LEAST_NOISE), told_of_exactness(x, y, names, noise)
 
 
 def _at_most(asked: Any, most: int) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from betacores.checks import check_choice
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.prediction import mean_sigmoid, predictor
-from betacores.models import LogisticRegression, Model, SoftmaxRegression
+from betacores.models import LogisticRegression, Model, NoisyLogistic, SoftmaxRegression
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -31,8 +31,10 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
     Parameters
     ----------
     model
-        ``"logistic"`` (what ``"auto"`` means for two classes), ``"softmax"`` (for more), or a
-        `betacores.models.LogisticRegression` or `SoftmaxRegression` with a prior of your own.
+        ``"logistic"`` (what ``"auto"`` means for two classes), ``"noisy-logistic"`` (two classes, some labels flipped
+        at random), ``"softmax"`` (for more), or a `betacores.models.LogisticRegression`, `NoisyLogistic` or
+        `SoftmaxRegression` with a prior of your own. Of ``"noisy-logistic"`` probabilities are of the true label, not
+        of the one that would be observed.
     size
         The largest number of rows to keep, at most all; ``"auto"`` for as many as are needed.
     beta
@@ -99,8 +101,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         model = self.model
         if model == "auto":
             model = "logistic" if len(self.classes_) == 2 else "softmax"
-        if len(self.classes_) > 2 and (model == "logistic" or isinstance(model, LogisticRegression)):
-            raise ValueError(f"model: 'logistic' is of two classes, y has {len(self.classes_)}; choose 'softmax'.")
+        if len(self.classes_) > 2 and (name := _of_two(model)):
+            raise ValueError(f"model: {name!r} is of two classes, y has {len(self.classes_)}; choose 'softmax'.")
         summary = self._summarise(table, labels, model, real=False)
         self._scaling, self._posterior = summary.scaling, predictor(summary.built)
         self.coreset_ = summary.coreset
@@ -113,7 +115,10 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         return self.classes_[most_probable]
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "n classes"]:
-        """Return the probabilities of the labels, averaged over the posterior."""
+        """Return the probabilities of the labels, averaged over the posterior.
+
+        Those of the true labels, where the model has flipped ones.
+        """
         rows = self._in_units(X)
         if self._is_softmax:
             return self._posterior.class_probabilities(rows)
@@ -137,8 +142,7 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
     def __sklearn_tags__(self) -> Tags:
         """Say that there may be more than two classes, unless the model is of two."""
         tags = super().__sklearn_tags__()
-        of_two = self.model == "logistic" or isinstance(self.model, LogisticRegression)
-        tags.classifier_tags.multi_class = not of_two
+        tags.classifier_tags.multi_class = _of_two(self.model) is None
         return tags
 
     @property
@@ -152,12 +156,21 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
 
     def _check_model(self) -> None:
         if isinstance(self.model, Model):
-            if not isinstance(self.model, (LogisticRegression, SoftmaxRegression)):
+            if not isinstance(self.model, (LogisticRegression, NoisyLogistic, SoftmaxRegression)):
                 raise ValueError(
-                    f"model: a classifier needs a LogisticRegression or a SoftmaxRegression, got {self.model!r}."
+                    "model: a classifier needs a LogisticRegression, a NoisyLogistic or a SoftmaxRegression, got "
+                    f"{self.model!r}."
                 )
         else:
-            check_choice("model", self.model, ("auto", "logistic", "softmax"))
+            check_choice("model", self.model, ("auto", "logistic", "noisy-logistic", "softmax"))
+
+
+def _of_two(model: str | Model) -> str | None:
+    """Return the name of a model if it is one of two classes."""
+    kinds = (LogisticRegression, NoisyLogistic)
+    if isinstance(model, Model):
+        return model.name if isinstance(model, kinds) else None
+    return model if model in [kind.name for kind in kinds] else None
 
 
 def _classes(labels: np.ndarray) -> np.ndarray:

@@ -21,11 +21,11 @@ from betacores.models import (
     LinearRegression,
     LogisticRegression,
     Model,
-    NegativeBinomialRegression,
     PoissonRegression,
     ScaledPredictor,
     SoftmaxRegression,
 )
+from betacores.models.one_further import OneFurther
 from betacores.robust import robust_location_scale
 from betacores.sources.base import LARGEST_CELL
 from betacores.tables.columns import SEEN_ROWS
@@ -73,8 +73,8 @@ class Scaling:
             return LogisticRegression(prior=self._prior())
         if isinstance(model, PoissonRegression):
             return PoissonRegression(prior=self._prior())
-        if isinstance(model, NegativeBinomialRegression):
-            return model.with_prior(self._prior())
+        if isinstance(model, OneFurther):
+            return model.moved(self._prior(), np.linalg.inv(self._way_back()))
         if isinstance(model, SoftmaxRegression):
             return model.with_units(self._prior().precision)
         if isinstance(model, ScaledPredictor):
@@ -91,12 +91,17 @@ class Scaling:
 
     def _prior(self) -> GaussianPrior:
         """Return the prior N(0, 1) of coefficients and intercept as one of those of the table as given."""
-        # The way back: θ_j = coefficient_j scale_j / unit, b = (intercept − level + Σ_j coefficient_j centre_j) / unit.
+        back = self._way_back()
+        return GaussianPrior(np.append(np.zeros(len(self.scale)), self.level), back.T @ back)
+
+    def _way_back(self) -> Float[np.ndarray, "q q"]:
+        """Return what turns parameters for the table as given into those for these units, less the level's part."""
+        # θ_j = coefficient_j scale_j / unit, b = (intercept − level + Σ_j coefficient_j centre_j) / unit.
         columns = len(self.scale)
         back = np.zeros((columns + 1, columns + 1))
         back[range(columns), range(columns)] = self.scale / self.unit
         back[columns] = np.append(self.centre, 1.0) / self.unit
-        return GaussianPrior(np.append(np.zeros(columns), self.level), back.T @ back)
+        return back
 
 
 def as_given(x: Float[np.ndarray, "n columns"]) -> Scaling:

@@ -32,9 +32,9 @@ class CoresetSelector(CoresetEstimator):
     Parameters
     ----------
     model
-        What the rows are judged by: ``"gaussian-mean"``, ``"linear"``, ``"logistic"``, ``"softmax"``, ``"poisson"``,
-        ``"negative-binomial"`` or a `betacores.models.Model`; by default chosen from the response: none, two values,
-        words of more kinds, or numbers.
+        What the rows are judged by: ``"gaussian-mean"``, ``"linear"``, ``"logistic"``, ``"noisy-logistic"``,
+        ``"softmax"``, ``"poisson"``, ``"negative-binomial"`` or a `betacores.models.Model`; by default chosen from the
+        response: none, two values, words of more kinds, or numbers.
     size
         The largest number of rows to keep, at most all; ``"auto"`` for as many as are needed.
     beta

@@ -21,6 +21,7 @@ from betacores.models import (
     NegativeBinomialRegression,
     PoissonRegression,
 )
+from betacores.models.one_further import OneFurther
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # The models there are programs for.
-EXPORTED = ("gaussian-mean", "linear", "logistic", "softmax", "poisson", "negative-binomial")
+EXPORTED = ("gaussian-mean", "linear", "logistic", "noisy-logistic", "softmax", "poisson", "negative-binomial")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,8 @@ class Ingredients:
         Logarithm of the exposures of counts; zero if there are none.
     dispersion
         Of counts, if it is known.
+    rate
+        Of flipped labels, if it is known.
     """
 
     z: Float[np.ndarray, "m p"]
@@ -66,6 +69,7 @@ class Ingredients:
     spread: Float[np.ndarray, "p p"] | None = None
     log_exposure: Float[np.ndarray, " m"] | None = None
     dispersion: float | None = None
+    rate: float | None = None
 
 
 def ingredients(coreset: Coreset) -> Ingredients:
@@ -90,7 +94,8 @@ def ingredients(coreset: Coreset) -> Ingredients:
     if isinstance(model, LinearRegression):
         return Ingredients(z, np.asarray(coreset.y, np.float64), weights, mean, scale, noise=float(model.noise))
     assert coreset.labels is not None  # the other models have a response of labels
-    return Ingredients(z, places_of(np.asarray(coreset.y), coreset.labels), weights, mean, scale)
+    rate = getattr(model, "rate", None)
+    return Ingredients(z, places_of(np.asarray(coreset.y), coreset.labels), weights, mean, scale, rate=rate)
 
 
 def places_of(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -104,13 +109,13 @@ COUNTS = (PoissonRegression, NegativeBinomialRegression)
 def prior_factors(model: Model, p: int) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
     """Return mean and factor of the prior of all parameters."""
     prior = prior_of(model)
-    own = p - (model.further if isinstance(model, NegativeBinomialRegression) else 0)
+    extra = model if isinstance(model, OneFurther) and model.further else None
+    own = p - (extra is not None)
     mean = np.broadcast_to(np.asarray(prior.mean, np.float64), (own,))
     scale = factor_of_inverse(prior.precision, own)
-    if own == p:
+    if extra is None:
         return mean, scale
-    assert isinstance(model, NegativeBinomialRegression)
-    last, width = dispersion_prior(model)
+    last, width = further_prior(extra)
     whole = np.zeros((p, p))
     whole[:own, :own], whole[-1, -1] = scale, width
     return np.append(mean, last), whole
@@ -118,12 +123,12 @@ def prior_factors(model: Model, p: int) -> tuple[Float[np.ndarray, " p"], Float[
 
 def prior_of(model: Model) -> GaussianPrior:
     """Return the prior of the coefficients."""
-    return model.coefficient_prior if isinstance(model, NegativeBinomialRegression) else model.prior
+    return model.coefficient_prior if isinstance(model, OneFurther) else model.prior
 
 
-def dispersion_prior(model: NegativeBinomialRegression) -> tuple[float, float]:
-    """Return mean and standard deviation of the prior of the logarithm of the dispersion."""
-    mean, precision = (float(np.asarray(part).ravel()[0]) for part in model.dispersion_prior)
+def further_prior(model: OneFurther) -> tuple[float, float]:
+    """Return mean and standard deviation of the prior of the parameter that is no coefficient."""
+    mean, precision = (float(np.asarray(part).ravel()[0]) for part in model.further_prior)
     return mean, precision**-0.5
 
 

@@ -20,6 +20,11 @@ _LIKELIHOOD = {
     "gaussian-mean": 'numpyro.sample("x", dist.MultivariateNormal(theta, scale_tril=spread), obs=x)',
     "linear": 'numpyro.sample("y", dist.Normal(z @ theta, noise), obs=y)',
     "logistic": 'numpyro.sample("y", dist.Bernoulli(logits=z @ theta), obs=y)',
+    "noisy-logistic": (
+        "true = jax.nn.sigmoid(z @ theta[: z.shape[1]])  # the observed label is the other one in so many cases:\n"
+        "        rate = {rate}\n"
+        '        numpyro.sample("y", dist.Bernoulli(probs=rate + (1 - 2 * rate) * true), obs=y)'
+    ),
     "softmax": (
         "logits = z @ theta.reshape(-1, z.shape[1]).T\n"
         "        logits = jnp.concatenate([jnp.zeros((len(z), 1)), logits], axis=1)\n"
@@ -40,6 +45,11 @@ def _size(coreset: Coreset) -> str:
     return "jnp.exp(-theta[-1])" if getattr(coreset.model, "dispersion", None) is None else "1 / dispersion"
 
 
+def _rate(coreset: Coreset) -> str:
+    known = getattr(coreset.model, "rate", None)
+    return "0.5 * jax.nn.sigmoid(theta[-1])" if known is None else repr(float(known))
+
+
 def to_numpyro(coreset: Coreset) -> Callable[[], None]:
     """Return a NumPyro model of the coreset: a function without arguments."""
     if isinstance(coreset.model, OpenModel):
@@ -54,7 +64,7 @@ def to_numpyro(coreset: Coreset) -> Callable[[], None]:
     mean, scale = parts.prior_mean, parts.prior_scale
     # In double precision here, since NumPyro computes in single precision unless told otherwise: columns far from zero
     # would lose their digits in z @ theta.
-    if name in COUNTING or name == "softmax":
+    if name in COUNTING or name in ("softmax", "noisy-logistic"):
         return _of_several(coreset, parts)
     directions, spread = parts.z @ scale, parts.spread
     offset = parts.z @ mean
@@ -75,7 +85,8 @@ def to_numpyro(coreset: Coreset) -> Callable[[], None]:
 
 
 def _of_several(coreset: Coreset, parts: Ingredients) -> Callable[[], None]:
-    """Return a model of counts, or of several classes."""
+    """Return a model of counts, of several classes, or of labels that may be flipped."""
+    import jax
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
@@ -96,6 +107,10 @@ def _of_several(coreset: Coreset, parts: Ingredients) -> Callable[[], None]:
             if name == "softmax":
                 logits = jnp.concatenate([jnp.zeros((len(parts.z), 1)), eta], axis=1)
                 numpyro.sample("y", dist.Categorical(logits=logits), obs=parts.y)
+            elif name == "noisy-logistic":
+                rate = 0.5 * jax.nn.sigmoid(theta[-1]) if parts.rate is None else parts.rate
+                chance = rate + (1 - 2 * rate) * jax.nn.sigmoid(eta[:, 0])
+                numpyro.sample("y", dist.Bernoulli(probs=chance), obs=parts.y)
             elif name == "poisson":
                 numpyro.sample("y", dist.Poisson(jnp.exp(eta[:, 0])), obs=parts.y)
             else:
@@ -125,7 +140,7 @@ def model():
     phi = numpyro.sample("phi", dist.Normal(0.0, 1.0).expand([len(names)]).to_event(1))
     theta = numpyro.deterministic("theta", prior_mean + prior_scale @ phi)
     with numpyro.plate("rows", len(weights)), numpyro.handlers.scale(scale=weights):
-        {_LIKELIHOOD[coreset.model.name].format(size=_size(coreset))}
+        {_LIKELIHOOD[coreset.model.name].format(size=_size(coreset), rate=_rate(coreset))}
 
 
 mcmc = MCMC(

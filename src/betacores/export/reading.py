@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from betacores.export.ingredients import dispersion_prior, has_intercept, prior_of
-from betacores.models import NegativeBinomialRegression
+from betacores.export.ingredients import further_prior, has_intercept, prior_of
+from betacores.models.one_further import OneFurther
 
 if TYPE_CHECKING:
     from betacores.coreset import Coreset
@@ -21,9 +21,15 @@ KINDS = {
     "gaussian-mean": "the mean of Gaussian rows",
     "linear": "linear regression",
     "logistic": "logistic regression",
+    "noisy-logistic": "logistic regression with flipped labels",
     "softmax": "softmax regression",
     "poisson": "Poisson regression",
     "negative-binomial": "negative binomial regression",
+}
+# Of models whose last parameter is no coefficient.
+FURTHER_NAMES = {
+    "negative-binomial": "logarithm of the dispersion",
+    "noisy-logistic": "log-odds of twice the rate of flips",
 }
 
 
@@ -64,7 +70,7 @@ def _rows(coreset: Coreset) -> list[str]:
     ]
     if coreset.model.name == "linear":
         lines.append("y = table.column(1).to_numpy().astype(float)")
-    if coreset.model.name == "logistic":
+    if coreset.model.name in ("logistic", "noisy-logistic"):
         low, high = _label(coreset, 0), _label(coreset, 1)
         lines.append(f"# One is {high}, zero is {low}.")
         lines.append(f"y = np.array([label == {high} for label in table.column(1).to_pylist()]).astype(int)")
@@ -83,8 +89,8 @@ def _rows(coreset: Coreset) -> list[str]:
         lines += ["z = x"] if coreset.y is not None else []
     if coreset.model.name == "softmax":
         lines.append('names = [f"{name} ({label})" for label in labels[1:] for name in names]')
-    if coreset.model.name == "negative-binomial" and coreset.model.further:  # type: ignore[attr-defined]
-        lines.append('names = [*names, "log dispersion"]')
+    if isinstance(coreset.model, OneFurther) and coreset.model.further:
+        lines.append(f'names = [*names, "{coreset.parameter_names[-1]}"]')
     return lines
 
 
@@ -123,9 +129,9 @@ def _stored(coreset: Coreset) -> bool:
 
 def _prior(coreset: Coreset) -> list[str]:
     model, prior = coreset.model, prior_of(coreset.model)
-    further = model.further if isinstance(model, NegativeBinomialRegression) else 0
+    extra = model if isinstance(model, OneFurther) and model.further else None
     count, key = (
-        f"len(names){' - 1' * further}",
+        f"len(names){' - 1' * (extra is not None)}",
         "coefficient_prior" if hasattr(model, "coefficient_prior") else "prior",
     )
     lines = ["# The prior is N(prior_mean, prior_scale @ prior_scale.T)."]
@@ -136,10 +142,9 @@ def _prior(coreset: Coreset) -> list[str]:
     mean = f'settings["{key}"]["mean"]' if np.ndim(prior.mean) else repr(float(prior.mean))
     lines.append(f"prior_mean = np.full({count}, {mean})")
     lines.append("prior_scale = " + _factor(prior.precision, f'settings["{key}"]["precision"]', count))
-    if further:
-        assert isinstance(model, NegativeBinomialRegression)
-        own, width = dispersion_prior(model)
-        lines.append("# The logarithm of the dispersion has a prior of its own.")
+    if extra is not None:
+        own, width = further_prior(extra)
+        lines.append(f"# The {FURTHER_NAMES[model.name]} has a prior of its own.")
         lines.append(f"prior_mean = np.append(prior_mean, {own!r})")
         lines.append("prior_scale = np.pad(prior_scale, (0, 1))")
         lines.append(f"prior_scale[-1, -1] = {width!r}")
@@ -152,6 +157,8 @@ def _spread(coreset: Coreset) -> list[str]:
         return [f"noise = {float(coreset.model.noise)!r}"]  # type: ignore[attr-defined]
     if getattr(coreset.model, "dispersion", None) is not None:
         return [f"dispersion = {float(coreset.model.dispersion)!r}"]  # type: ignore[attr-defined]
+    if getattr(coreset.model, "rate", None) is not None:
+        return [f"rate = {float(coreset.model.rate)!r}"]  # type: ignore[attr-defined]
     if coreset.model.name != "gaussian-mean":
         return []
     whitener = np.asarray(coreset.model.whitener)  # type: ignore[attr-defined]

@@ -44,6 +44,13 @@ _DATA = {
     "logistic": """\
   matrix[N, P] z;  // the columns, and a one if there is an intercept
   array[N] int<lower=0, upper=1> y;""",
+    "noisy-logistic": """\
+  matrix[N, P - 1] z;  // the columns, and a one if there is an intercept
+  array[N] int<lower=0, upper=1> y;""",
+    "known rate": """\
+  matrix[N, P] z;  // the columns, and a one if there is an intercept
+  array[N] int<lower=0, upper=1> y;
+  real<lower=0, upper=0.5> rate;  // of flipped labels""",
     "softmax": """\
   int<lower=2> K;  // classes
   int<lower=1> Q;  // coefficients of a class
@@ -67,6 +74,9 @@ _LIKELIHOOD = {
     "gaussian-mean": "multi_normal_cholesky_lpdf(x[n] | theta, spread)",
     "linear": "normal_lpdf(y[n] | z[n] * theta, noise)",
     "logistic": "bernoulli_logit_lpmf(y[n] | z[n] * theta)",
+    # A share of twice the rate are tosses of a coin.
+    "noisy-logistic": ("log_mix(inv_logit(theta[P]), -log2(), bernoulli_logit_lpmf(y[n] | z[n] * theta[1 : P - 1]))"),
+    "known rate": "log_mix(2 * rate, -log2(), bernoulli_logit_lpmf(y[n] | z[n] * theta))",
     "softmax": "categorical_logit_lpmf(y[n] | append_row(0, to_matrix(theta, Q, K - 1)' * z[n]'))",
     "poisson": "poisson_log_lpmf(y[n] | log_exposure[n] + z[n] * theta)",
     "negative-binomial": "neg_binomial_2_log_lpmf(y[n] | log_exposure[n] + z[n] * theta[1 : P - 1], exp(-theta[P]))",
@@ -77,13 +87,15 @@ _OWN = {
     "gaussian-mean": ("x", "spread"),
     "linear": ("z", "y", "noise"),
     "logistic": ("z", "y"),
+    "noisy-logistic": ("z", "y"),
+    "known rate": ("z", "y", "rate"),
     "softmax": ("K", "Q", "z", "y"),
     "poisson": ("z", "log_exposure", "y"),
     "negative-binomial": ("z", "log_exposure", "y"),
     "known dispersion": ("z", "log_exposure", "y", "dispersion"),
 }
 # How the programs that read a folder write them.
-_WRITTEN = {"noise": "noise", "dispersion": "dispersion", "K": "len(labels)", "Q": "z.shape[1]"}
+_WRITTEN = {"noise": "noise", "dispersion": "dispersion", "rate": "rate", "K": "len(labels)", "Q": "z.shape[1]"}
 
 
 def to_stan(coreset: Coreset) -> tuple[str, dict[str, Any]]:
@@ -101,8 +113,10 @@ def to_stan(coreset: Coreset) -> tuple[str, dict[str, Any]]:
 
 
 def _kind(coreset: Coreset) -> str:
-    known = coreset.model.name == "negative-binomial" and coreset.model.dispersion is not None  # type: ignore[attr-defined]
-    return "known dispersion" if known else coreset.model.name
+    for known in ("dispersion", "rate"):
+        if getattr(coreset.model, known, None) is not None:
+            return f"known {known}"
+    return coreset.model.name
 
 
 def _handed_over(coreset: Coreset, parts: Ingredients, name: str) -> Any:

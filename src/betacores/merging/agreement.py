@@ -141,7 +141,8 @@ def _check_models(ours: Model, theirs: Model, pair: str, any_prior: bool) -> Non
     for setting in sorted(vars(ours) | vars(theirs)):
         if setting == "noise" and isinstance(ours, LinearRegression):
             continue
-        if setting == "prior" and any_prior:
+        # Where a search begins is no part of the model.
+        if setting == "guess" or (setting == "prior" and any_prior):
             continue
         if _equal(vars(ours).get(setting), vars(theirs).get(setting)):
             continue

@@ -15,6 +15,7 @@ from betacores.models.logistic import LogisticRegression
 from betacores.models.mixture import GaussianMixture
 from betacores.models.multinomial import MultinomialDensity
 from betacores.models.negative_binomial import NegativeBinomialRegression
+from betacores.models.noisy_logistic import NoisyLogistic
 from betacores.models.numpyro_source import from_numpyro
 from betacores.models.poisson import PoissonRegression
 from betacores.models.power_rules import Enumerate, MonteCarlo, Quadrature
@@ -29,6 +30,7 @@ MODELS: dict[str, type[Model]] = {
         GaussianMean,
         LinearRegression,
         LogisticRegression,
+        NoisyLogistic,
         SoftmaxRegression,
         PoissonRegression,
         NegativeBinomialRegression,
@@ -63,6 +65,7 @@ __all__ = [
     "MonteCarlo",
     "MultinomialDensity",
     "NegativeBinomialRegression",
+    "NoisyLogistic",
     "PoissonRegression",
     "Quadrature",
     "Rows",

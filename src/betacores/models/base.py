@@ -39,6 +39,8 @@ and may give, each of which makes something possible or faster,
 ``ordered(thetas)``                      draws with parts that can be interchanged put in a fixed order
 ``settled(rows)``                        the model with what it leaves to the data (units, a typical scale) taken from a
                                          sample of dirty rows
+``held_for_tuning(columns)``             the model with parameters held that β is not chosen for, and their values
+``told(theta)``                          what to tell a person of the mode, in a line
 ``escaped(thetas)``                      which parameters stand where no row counts: see `betacores.models.scaled`
 =======================================  ============================================================
 
@@ -103,6 +105,8 @@ class Model(abc.ABC):
         first_guess: Any
         ordered: Any
         escaped: Any
+        held_for_tuning: Any
+        told: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make every model a pytree, so that one compiled program serves all its settings."""

@@ -13,17 +13,16 @@ dispersion. As φ → 0 it is the Poisson distribution. See `negative_binomial_s
 from __future__ import annotations
 
 import math
-import numbers
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import Response, Rows
 from betacores.models.counts import LARGEST_ETA, Exposed, robust_line
 from betacores.models.negative_binomial_sum import half_deviance, power_sum
+from betacores.models.one_further import OneFurther
 from betacores.models.prior import GaussianPrior, check_length, gaussian_prior
 from betacores.models.stirling import HALF_LOG_TAU, stirling_rest
 
@@ -35,7 +34,7 @@ LEAST_LOG_DISPERSION, LARGEST_LOG_DISPERSION = -15.0, 10.0
 
 
 @final
-class NegativeBinomialRegression(Exposed, SeveralPredictors):
+class NegativeBinomialRegression(Exposed, OneFurther):
     """A response of counts that scatter more than Poisson counts, with a mean whose logarithm is linear.
 
     Parameters
@@ -57,6 +56,8 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
 
     name: ClassVar[str] = "negative-binomial"
     response: ClassVar[Response] = "count"
+    further_name: ClassVar[str] = "dispersion"
+    dispersion: float | None
 
     def __init__(
         self,
@@ -68,35 +69,9 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
         offset: str | int | None = None,
     ):
         self._expose(exposure, offset)
-        known = isinstance(dispersion, numbers.Real) and not isinstance(dispersion, bool)
-        if not (dispersion is None or (known and math.isfinite(dispersion) and dispersion > 0)):
-            raise ValueError(f"dispersion: expected a positive number, or None to estimate it, got {dispersion!r}.")
-        if dispersion is not None and dispersion_prior is not None:
-            raise ValueError("dispersion_prior: the dispersion was given as a number; leave one of them out.")
-        self.dispersion = None if dispersion is None else float(dispersion)
+        self._take(dispersion, dispersion_prior, (-1.0, 4.0), "a positive number", lambda value: 0 < value < math.inf)
         self.intercept = bool(intercept)
         self.coefficient_prior = prior or gaussian_prior()
-        self.dispersion_prior = dispersion_prior or gaussian_prior(-1.0, 4.0)
-        if any(np.size(part) != 1 for part in self.dispersion_prior):
-            raise ValueError("dispersion_prior: expected a prior of one number, such as gaussian_prior(-1.0, 4.0).")
-
-    def with_prior(self, prior: GaussianPrior) -> NegativeBinomialRegression:
-        """Return the same model with another prior of the coefficients."""
-        return self.replaced(coefficient_prior=prior)
-
-    def without_intercept(self) -> NegativeBinomialRegression:
-        """Return the same model without a constant in its linear predictor."""
-        return self.replaced(intercept=False)
-
-    @property
-    def vectors(self) -> int:
-        """One vector of coefficients."""
-        return 1
-
-    @property
-    def further(self) -> int:
-        """The logarithm of the dispersion, unless it is known."""
-        return int(self.dispersion is None)
 
     def parameter_count(self, columns: int) -> int:
         """One coefficient a covariate, the intercept, and the dispersion unless it is known."""
@@ -107,12 +82,6 @@ class NegativeBinomialRegression(Exposed, SeveralPredictors):
     def parameter_names(self, columns: list[str]) -> list[str]:
         """Coefficients carry their column's name; the last is the logarithm of the dispersion."""
         return [*self.coefficient_names(columns), *["log dispersion"] * self.further]
-
-    def log_prior(self, theta: Float[Array, " p"]) -> Float[Array, ""]:
-        """Return the log-density of the prior."""
-        last = theta.shape[-1] - self.further
-        known = self.coefficient_prior.log_density(theta[:last])
-        return known + self.dispersion_prior.log_density(theta[last:]) if self.further else known
 
     def response_log_likelihood(self, u: Any, y: Any) -> Float[Array, "..."]:
         """Return the log-probability of a count."""

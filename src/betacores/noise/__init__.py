@@ -1,5 +1,6 @@
 """The scale of the clean rows around a line."""
 
 from betacores.noise.estimate import robust_line, robust_noise
+from betacores.noise.exact import told_of_exactness
 
-__all__ = ["robust_line", "robust_noise"]
+__all__ = ["robust_line", "robust_noise", "told_of_exactness"]

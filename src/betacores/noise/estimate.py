@@ -20,6 +20,7 @@ import numpy as np
 from betacores.models.base import Rows
 from betacores.noise.fixed_point import SMALLEST, Sums, fixed_point, weighted_sums
 from betacores.noise.search import GAUSSIAN_MAD, search, tied_noise
+from betacores.samples import SAMPLE_ROWS
 from betacores.sampling import sample_rows
 from betacores.sources import ArraySource, Source, over_chunks, reduce
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # A larger γ tells dirty rows from clean ones when they are near; a smaller one wastes less of the clean rows, and does
 # not take a few rows that happen to be on a line for all. It grows with the rows for each parameter.
 LEAST_GAMMA, POLISH_GAMMA, SEARCH_GAMMA, ROWS_FOR_GAMMA = 0.1, 0.7, 1.0, 40
-SAMPLE_ROWS, SEARCH_ROWS, ROWS_PER_COLUMN = 20_000, 2_000, 50
+SEARCH_ROWS, ROWS_PER_COLUMN = 2_000, 50
 POLISH_STEPS = 8
 # Cells beyond so many scales are brought in: products stay finite.
 FARTHEST_CELL = 1e6

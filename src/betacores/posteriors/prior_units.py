@@ -23,6 +23,7 @@ from betacores.models import (
     PoissonRegression,
     SoftmaxRegression,
 )
+from betacores.models.one_further import OneFurther
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -69,11 +70,10 @@ def in_prior_units(model: Model, x: np.ndarray, y: np.ndarray | None) -> Posed:
         posed: Model = SoftmaxRegression(model.classes, False).bound([""] * count, None)
         scale = np.kron(np.eye(model.vectors), scale)
         return Posed(posed, z @ scale[:count, :count], y, np.zeros(len(scale)), scale)
-    if isinstance(model, NegativeBinomialRegression):
-        posed = model.without_intercept().with_prior(own)
-        # The logarithm of the dispersion has no units.
+    if isinstance(model, OneFurther):
+        # The logarithm of a dispersion has no units, nor has a rate.
         whole = block_diag(scale, np.eye(model.further))
-        return Posed(posed, z @ scale, y, np.zeros(len(whole)), whole)
+        return Posed(model.without_intercept().moved(own, factor.T), z @ scale, y, np.zeros(len(whole)), whole)
     kind = PoissonRegression if isinstance(model, PoissonRegression) else LogisticRegression
     return Posed(kind(intercept=False, prior=own), z @ scale, y, np.zeros(count), scale)
 
@@ -82,7 +82,7 @@ def _coefficient_prior(model: Model) -> GaussianPrior | None:
     """Return the prior of a vector of coefficients, for models that can be posed in other units."""
     if isinstance(model, (PoissonRegression, NegativeBinomialRegression)) and model.column is not None:
         return None
-    if isinstance(model, NegativeBinomialRegression):
+    if isinstance(model, OneFurther):
         return model.coefficient_prior
     if isinstance(model, SoftmaxRegression):
         precision = model.units()

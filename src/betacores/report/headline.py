@@ -46,6 +46,7 @@ def headline_section(coreset: Coreset) -> dict[str, Any]:
 def _done(coreset: Coreset) -> str:
     model = {
         "logistic": "a logistic regression",
+        "noisy-logistic": "a logistic regression with labels flipped at random",
         "linear": "a linear regression",
         "softmax": "a softmax regression",
         "poisson": "a Poisson regression",

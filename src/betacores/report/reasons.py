@@ -12,7 +12,7 @@ from betacores.models import LinearRegression, Model, NegativeBinomialRegression
 from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
 from betacores.report.cells import Odd, Reference, is_discrete, odd_cells, reference_of
-from betacores.report.fits import linear_predictor, linear_predictors
+from betacores.report.fits import has_one_predictor, linear_predictor, linear_predictors
 from betacores.report.table import Table
 from betacores.report.words import cell, count, is_number, number, percent
 
@@ -93,7 +93,7 @@ class Reasons:
     def _mended(self, rows: np.ndarray, x: np.ndarray, odd: list[list[Odd]]) -> list[list[Odd]]:
         """Return the odd cells that, put to what the rest of the row predicts, make the response one that fits."""
         model, y = self.coreset.model, self.table.origin.y
-        if not isinstance(model, LinearPredictor) or model.response == "count" or y is None:
+        if not has_one_predictor(model) or model.response == "count" or y is None:
             return [[] for _ in odd]
         eta = linear_predictor(model, x, self.theta)
         found = []

@@ -67,8 +67,7 @@ class DeviceSource(Source):
 
     def as_given(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return rows by their numbers as they were handed in."""
-        x, y = gathered((self.x, self.given), ids)
-        return x, y
+        return gathered((self.x, self.given), ids)
 
     def weights_of(self, ids: np.ndarray) -> Float[np.ndarray, " n"]:
         """Return how much rows count, by their numbers."""
