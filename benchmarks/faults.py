@@ -114,8 +114,13 @@ def kill_processes(rows, root, kills, rng):
         compared, different = compared + 1, different + (not same(found, expected))
         shutil.rmtree(folder)
         number += 1
+    return told("the process, SIGKILL at a random moment, checkpoint on disk", stages, compared, different)
+
+
+def told(killed, stages, compared, different):
+    """Return what was killed, during which stages, and what came of it."""
     return {
-        "killed": "the process, SIGKILL at a random moment, checkpoint on disk",
+        "killed": killed,
         "kills": len(stages),
         "during": {stage: stages.count(stage) for stage in dict.fromkeys(stages)},
         "coresets compared": compared,
@@ -161,13 +166,7 @@ def kill_workers(rows, kills, rng):
     while len(stages) < kills:
         found = on_cluster(rows, killer)
         compared, different = compared + 1, different + (not same(found, expected))
-    return {
-        "killed": "a Dask worker of two, SIGKILL in mid-pass",
-        "kills": len(stages),
-        "during": {stage: stages.count(stage) for stage in dict.fromkeys(stages)},
-        "coresets compared": compared,
-        "coresets that differ": different,
-    }
+    return told("a Dask worker of two, SIGKILL in mid-pass", stages, compared, different)
 
 
 def page(table):

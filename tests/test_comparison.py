@@ -317,6 +317,7 @@ class TestSamplers:
     def test_laplace_has_no_diagnostics(self, labels, line, points):
         assert not any(set(NUTS) & set(frame) for frame in (labels, line, points))
 
+    @pytest.mark.slow
     def test_nuts_has_its_diagnostics_and_the_same_posterior(self, points):
         frame = compared(truth=DIRTY, test=TEST_X, sampler="nuts", draws=100)
         at = list(frame).index("dirty") + 1

@@ -156,7 +156,8 @@ class TestUnits:
         assert weights.tolist() == [2.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize("method", PLANS)
+# SparseVI is β-Cores at β = 0.
+@pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.slow) if m == "sparse-vi" else m for m in PLANS])
 class TestEveryMethod:
     def test_groups_of_one_row_are_rows(self, method):
         x, y, _ = table()
@@ -318,7 +319,7 @@ class TestDirtyBeyondDoubt:
 
     # Four groups with one weight each are not always enough for the tolerance, and it is told.
     @pytest.mark.filterwarnings("ignore:The estimated KL divergence is .* groups, above the tolerance")
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
     def test_its_plausible_lies_do_not_bend_the_posterior(self, seed):
         random = np.random.default_rng(seed)
         x, theta = random.normal(size=(4000, 3)), np.array([2.0, -1.5, 0.0])

@@ -77,7 +77,7 @@ def logistic_mode(x, labels, weights):
 # What is lost.
 
 
-@pytest.mark.parametrize("size", ["auto", 30])
+@pytest.mark.parametrize("size", [pytest.param("auto", marks=pytest.mark.slow), 30])
 def test_sixteen_shards_lose_less_than_half_a_unit(size):
     data = table(0.15)
     clean = data.x[~data.outlier]

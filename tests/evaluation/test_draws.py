@@ -123,6 +123,7 @@ def test_all_sizes_share_one_program(together):
     assert nuts_lanes._cache_size() == programs
 
 
+@pytest.mark.slow
 def test_chains_in_different_modes_are_reported():
     """A large β believes in one of two clusters of rows: chains that begin near both never meet."""
     model = GaussianMean(1.0, gaussian_prior(0.0, 100.0))

@@ -36,6 +36,7 @@ def real(**settings):
         pytest.skip("BETACORES_DATA does not hold hospital_readmissions.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_table_has_groups_of_three_qualities():
     clean, dirty = real(contaminated=False), real(contaminated=True)

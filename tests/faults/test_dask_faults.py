@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from scale_tables import NAMES, QUICK, arrow_table, assert_same, in_pieces, logistic_table
@@ -69,13 +70,20 @@ def test_workers_killed_in_mid_pass_change_nothing(rows, undisturbed):
     assert_same(found, undisturbed)
 
 
-def test_cluster_without_workers_in_mid_run_is_given_up(monkeypatch):
-    monkeypatch.setattr("betacores.sources.cluster.NO_WORKERS", 1.0)
+@contextmanager
+def small_cluster():
+    """Give a cluster of one worker, its client, and a table of three partitions."""
     frame = dd.from_pandas(pd.DataFrame(X[:2000], columns=NAMES).assign(y=Y[:2000]), npartitions=3)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
+        yield cluster, client, frame
+
+
+def test_cluster_without_workers_in_mid_run_is_given_up(monkeypatch):
+    monkeypatch.setattr("betacores.sources.cluster.NO_WORKERS", 1.0)
+    with small_cluster() as (cluster, client, frame):
 
         def retire(stage, rows, total):
             if stage == "mode":
@@ -90,11 +98,7 @@ def test_cluster_without_workers_in_mid_run_is_given_up(monkeypatch):
 
 
 def test_cluster_that_is_closed_in_mid_run_is_an_error():
-    frame = dd.from_pandas(pd.DataFrame(X[:2000], columns=NAMES).assign(y=Y[:2000]), npartitions=3)
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with small_cluster() as (cluster, client, frame):
 
         def close(stage, rows, total):
             if stage == "mode":
@@ -106,11 +110,7 @@ def test_cluster_that_is_closed_in_mid_run_is_an_error():
 
 def test_worker_that_does_not_answer_is_an_error(monkeypatch):
     monkeypatch.setattr("betacores.sources.dask_tables.ANSWER", 2.0)
-    frame = dd.from_pandas(pd.DataFrame(X[:2000], columns=NAMES).assign(y=Y[:2000]), npartitions=3)
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with small_cluster() as (_, client, frame):
         pid = next(iter(client.run(os.getpid).values()))
         os.kill(pid, signal.SIGSTOP)
         try:

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy import special, stats
 
 from betacores.divergence import as_beta
@@ -36,6 +37,7 @@ def assert_healthy(paths, info):
     assert np.asarray(info.divergences).sum() == 0
 
 
+@pytest.mark.slow
 def test_many_coresets_at_once_agree_each_with_its_exact_posterior(make_case):
     """The last has weights so large that single precision knows the log-density to a million only: no chain can tell
     up from down, and the diagnostics must say so.

@@ -70,12 +70,14 @@ def test_current_client_is_taken_and_keeps_the_scores(client, from_memory):
         assert_same(ours, from_memory)
 
 
+@pytest.mark.slow
 def test_array(client, from_memory):
     x, y = da.from_array(X, chunks=(33_333, 2)), da.from_array(Y, chunks=50_000)
     assert_same(bc.summarize(x, y, client=client, **QUICK), from_memory)
     assert_same(bc.summarize(x, Y, client=client, **QUICK), from_memory)
 
 
+@pytest.mark.slow
 def test_words_and_the_columns_asked_for(client):
     frame = FRAME.assign(y=WORDS, town="A")
     ours = bc.summarize(cut(frame, [70_000]), target="y", columns=["c", "a"], client=client, **QUICK)
@@ -92,6 +94,7 @@ def test_guard_chosen_beta_and_progress(client):
     assert max(rows for stage, rows, _ in told if stage == "survey") == ROWS
 
 
+@pytest.mark.slow
 def test_cluster_of_its_own_when_there_is_none(from_memory):
     ours = bc.summarize(cut(FRAME, [70_000]), target="y", **QUICK)
     assert_same(ours, from_memory)

@@ -88,7 +88,11 @@ def test_extremes(rows):
     assert np.isnan(extremes(jnp.asarray(with_hole))[0]).tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("settings", [QUICK, {**QUICK, "guard": "auto"}], ids=["no guard", "guard"])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param(QUICK, marks=pytest.mark.slow), {**QUICK, "guard": "auto"}],
+    ids=["no guard", "guard"],
+)
 def test_same_rows_as_from_memory(accelerated, monkeypatch, settings):
     monkeypatch.setattr("betacores.sources.device._block_rows", lambda x: 1 << 12)
     ours = bc.summarize(jnp.asarray(X), jnp.asarray(Y), **settings)
@@ -101,6 +105,7 @@ def test_same_rows_as_from_memory(accelerated, monkeypatch, settings):
     assert ours.contamination == pytest.approx(memory.contamination, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_linear_and_no_response(accelerated, monkeypatch):
     monkeypatch.setattr("betacores.sources.device._block_rows", lambda x: 1 << 12)
     rng = np.random.default_rng(0)

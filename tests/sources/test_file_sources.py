@@ -226,6 +226,7 @@ class TestChoosing:
         list(opened(disk / "one.parquet", None, None, ["c"], ds.field("y") == 1).blocks())
         assert asked == [["c", "a", "y"], ["c", "y"]]
 
+    @pytest.mark.slow
     def test_columns_prune_the_coreset(self, disk):
         ours = bc.summarize(disk / "several", target="y", columns=["c", "a"], **QUICK)
         assert ours.columns == ["c", "a"]

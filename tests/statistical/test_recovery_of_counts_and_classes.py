@@ -35,6 +35,7 @@ def errors(model, seed, share, **setup):
     )
 
 
+@pytest.mark.slow
 def test_one_table_of_wild_counts():
     robust, classical, coreset, wild = errors("poisson", 0, 0.1, rows=600)
     assert robust < 0.25 * classical
