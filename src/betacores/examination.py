@@ -25,6 +25,9 @@ from betacores.sources.reader import Raw, Reader, ahead, as_numpy
 if TYPE_CHECKING:
     import jax
 
+# Of so few different values a block is compared with each.
+FEW_VALUES = 8
+
 
 class Findings(NamedTuple):
     """What the pass found of all rows.
@@ -119,7 +122,7 @@ class Encoding:
         if self.labels is None:
             return clipped(column)
         if isinstance(column, np.ndarray) and len(self.labels) == 2:
-            return np.where(column == self.labels[1], np.float32(1), np.float32(-1))
+            return (column == self.labels[1]) * np.float32(2) - np.float32(1)
         if isinstance(column, np.ndarray):
             places = np.searchsorted(self.labels, column)
         else:
@@ -139,7 +142,8 @@ def _pass(
     low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
     xs, ys, beyond = [], [], 0
     values: set | None = set()
-    for raw in ahead(reader.blocks(double=not reader.single)):
+    for cut in ahead(reader.cuts(double=not reader.single)):
+        raw = cut.made()
         below, above = _extremes(raw.x)
         if not (np.isfinite(below).all() and np.isfinite(above).all()):
             raise _not_finite(reader, raw)
@@ -152,11 +156,7 @@ def _pass(
         xs.append(clipped(raw.x[here]))
         if raw.y is not None:
             _check_response(reader, raw, response)
-            if values is not None:
-                values.update(
-                    np.unique(raw.y).tolist() if isinstance(raw.y, np.ndarray) else raw.y.unique().to_pylist()
-                )
-                values = values if len(values) <= MOST_LABELS else None
+            values = values if values is None else _with_values_of(raw.y, values)
             ys.append(as_numpy(raw.y.take(here)))
         if seen is not None:
             seen(raw.start + len(raw.x), reader.row_count)
@@ -168,6 +168,16 @@ def _pass(
     )
     words = None if reader.response is None else reader.response == "words"
     return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0), named
+
+
+def _with_values_of(column: Any, known: set) -> set | None:
+    """Return the different values known so far and those of a block; None if they are many."""
+    if not isinstance(column, np.ndarray):
+        known = known | set(column.unique().to_pylist())
+    # Most blocks of labels bring no new one, and to look for the known ones is quicker than to sort all.
+    elif len(known) > FEW_VALUES or sum(np.count_nonzero(column == value) for value in known) < len(column):
+        known = known | set(np.unique(column).tolist())
+    return known if len(known) <= MOST_LABELS else None
 
 
 def _checked_cells(model: Model | None, reader: Reader, raw: Raw) -> Model | None:

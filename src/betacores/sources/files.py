@@ -10,9 +10,10 @@ import numpy as np
 from betacores.models.base import Rows
 from betacores.sources.arrays import padded_block
 from betacores.sources.base import LARGEST_CELL, Block, Source
+from betacores.sources.crew import hands, side_by_side
 from betacores.sources.numbers import Numbers
 from betacores.sources.pool import Pool
-from betacores.sources.reader import Raw, Reader, ahead
+from betacores.sources.reader import Cut, Raw, Reader, ahead
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -53,12 +54,33 @@ class FileSource(Source):
         """Yield all rows in canonical blocks, read ahead of the computation."""
         return ahead(self._read(first))
 
+    def each(
+        self,
+        work: Callable[..., Any],
+        arguments: tuple,
+        combine: Callable[[Any, Any], Any],
+        settled: Callable[[Any], Any],
+        first: int = 0,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what work on the blocks gives; one thread reads them, and those who work on them put them together."""
+        if hands() == 1:
+            return super().each(work, arguments, combine, settled, first)
+
+        def made_and_done(read: tuple[Cut, Any], *given: Any) -> Any:
+            return work(self._made(*read), *given)
+
+        return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first)
+
     def _read(self, first: int) -> Iterator[Block]:
-        for raw in self.reader.blocks(first):
-            rows, count = self.encoded(raw), len(raw.x)
-            trust = None if self.trust is None else self.trust.between(raw.start, raw.start + count)
-            weights = np.ones(count, np.float32) if trust is None else trust
-            yield padded_block(rows, weights, trust, raw.start, self.block_rows)
+        return (self._made(*read) for read in self._cuts(first))
+
+    def _cuts(self, first: int) -> Iterator[tuple[Cut, Any]]:
+        for cut in self.reader.cuts(first):
+            yield cut, None if self.trust is None else self.trust.between(cut.start, cut.start + cut.rows)
+
+    def _made(self, cut: Cut, trust: Any) -> Block:
+        weights = np.ones(cut.rows, np.float32) if trust is None else trust
+        return padded_block(self.encoded(cut.made()), weights, trust, cut.start, self.block_rows)
 
     def encoded(self, raw: Raw) -> Rows:
         """Return rows as the model takes them."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from betacores.sources.base import BLOCK_ROWS
-from betacores.sources.reader import Raw, Reader, stamp_of
+from betacores.sources.reader import Cut, Raw, Reader, stamp_of
 
 
 class Column:
@@ -87,13 +88,13 @@ class NpyReader(Reader):
                 raise ValueError(f"y: expected numbers, got {self._y.array.dtype}; write labels as numbers.")
             self.response = "numbers"
 
-    def blocks(self, first: int = 0, *, double: bool = False) -> Iterator[Raw]:
+    def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
         """Yield all rows in canonical blocks."""
+        kind = np.float64 if double else np.float32
         for start in range(first * BLOCK_ROWS, self.row_count, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, self.row_count)
-            with np.errstate(over="ignore"):
-                x = self._x.between(start, stop).astype(np.float64 if double else np.float32, copy=False)
-            yield Raw(x, None if self._y is None else self._y.between(start, stop), start)
+            x, y = self._x.between(start, stop), None if self._y is None else self._y.between(start, stop)
+            yield Cut(start, stop - start, partial(_made, x, y, start, kind))
 
     def where(self, row: int) -> str:
         """Say which row it is."""
@@ -107,6 +108,11 @@ class NpyReader(Reader):
         """Return everything, in memory."""
         y = None if self._y is None else self._y.between(0, self.row_count)
         return self._x.between(0, self.row_count), y
+
+
+def _made(x: np.ndarray, y: np.ndarray | None, start: int, kind: Any) -> Raw:
+    with np.errstate(over="ignore"):
+        return Raw(x.astype(kind, copy=False), y, start)
 
 
 def _mapped(path: str, name: str) -> np.ndarray:

@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -30,6 +31,14 @@ class Raw(NamedTuple):
     start: int
 
 
+class Cut(NamedTuple):
+    """Consecutive rows that have been read and not yet put together, which ``made`` does, in whatever thread."""
+
+    start: int
+    rows: int
+    made: Callable[[], Raw]
+
+
 class Reader(abc.ABC):
     """A table on disk.
 
@@ -49,11 +58,16 @@ class Reader(abc.ABC):
     single: bool = False
 
     @abc.abstractmethod
-    def blocks(self, first: int = 0, *, double: bool = False) -> Iterator[Raw]:
-        """Yield all rows in canonical blocks, from the first one asked for.
+    def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
+        """Yield all rows in canonical blocks, from the first one asked for, to be put together by who takes them.
 
         In single precision, cells too large for it infinite; in double precision if asked for.
         """
+
+    def blocks(self, first: int = 0, *, double: bool = False) -> Iterator[Raw]:
+        """Yield all rows in canonical blocks."""
+        for cut in self.cuts(first, double=double):
+            yield cut.made()
 
     @abc.abstractmethod
     def where(self, row: int) -> str:
@@ -71,7 +85,8 @@ class Reader(abc.ABC):
         """Return some rows by their numbers, in double precision; in the order of the table."""
         ids = np.unique(ids)
         found = []
-        for raw in ahead(self.blocks(int(ids[0]) // BLOCK_ROWS if len(ids) else 0, double=True)):
+        for cut in ahead(self.cuts(int(ids[0]) // BLOCK_ROWS if len(ids) else 0, double=True)):
+            raw = cut.made()
             here = ids[(ids >= raw.start) & (ids < raw.start + len(raw.x))] - raw.start
             found.append((raw.x[here], None if raw.y is None else as_numpy(raw.y.take(here))))
             if raw.start + len(raw.x) > ids[-1]:
@@ -133,39 +148,47 @@ def ahead(parts: Iterator[T]) -> Iterator[T]:
 
 
 class Cutter:
-    """Puts pieces of any length together and cuts them into canonical blocks."""
+    """Cuts pieces of any length into canonical blocks; what they hold is looked at when a block is made."""
 
-    def __init__(self, columns: int, first: int, double: bool, join: Callable[[list[Any]], Any]):
+    def __init__(self, first: int, double: bool, join: Callable[[list[Any]], Any]):
         self.start = first * BLOCK_ROWS
         self.kind = np.float64 if double else np.float32
-        self.columns, self.join = columns, join
+        self.join = join
         self._begin()
 
     def _begin(self) -> None:
-        self.x, self.filled = np.empty((BLOCK_ROWS, self.columns), self.kind), 0
-        self.y: list[Any] = []
+        self.pieces: list[tuple[list[np.ndarray], Any]] = []
+        self.filled = 0
 
-    def add(self, columns: list[np.ndarray], y: Any, count: int) -> Iterator[Raw]:
+    def add(self, columns: list[np.ndarray], y: Any, count: int) -> Iterator[Cut]:
         """Take columns of numbers and responses; yield the blocks that are full."""
         at = 0
         while at < count:
-            room = min(count - at, BLOCK_ROWS - self.filled)
-            with np.errstate(over="ignore"):
-                for j, column in enumerate(columns):
-                    self.x[self.filled : self.filled + room, j] = column[at : at + room]
-            if y is not None:
-                self.y.append(y[at : at + room])
-            self.filled, at = self.filled + room, at + room
+            room = slice(at, at + min(count - at, BLOCK_ROWS - self.filled))
+            self.pieces.append(([column[room] for column in columns], None if y is None else y[room]))
+            self.filled, at = self.filled + room.stop - at, room.stop
             if self.filled == BLOCK_ROWS:
                 yield self._cut()
 
-    def rest(self) -> Iterator[Raw]:
+    def rest(self) -> Iterator[Cut]:
         """Yield the last block, if there is one."""
         if self.filled:
             yield self._cut()
 
-    def _cut(self) -> Raw:
-        raw = Raw(self.x[: self.filled], self.join(self.y) if self.y else None, self.start)
+    def _cut(self) -> Cut:
+        cut = Cut(self.start, self.filled, partial(_made, self.pieces, self.filled, self.start, self.kind, self.join))
         self.start += self.filled
         self._begin()
-        return raw
+        return cut
+
+
+def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, kind: Any, join: Any) -> Raw:
+    x = np.empty((rows, len(pieces[0][0])), kind)
+    at = 0
+    with np.errstate(over="ignore"):
+        for columns, _ in pieces:
+            count = len(columns[0])
+            for j, column in enumerate(columns):
+                x[at : at + count, j] = column
+            at += count
+    return Raw(x, None if pieces[0][1] is None else join([y for _, y in pieces]), start)
