@@ -17,6 +17,7 @@ from betacores.divergence import has_power_integral
 from betacores.flips import told_of_flips
 from betacores.info import Info
 from betacores.inputs import Problem
+from betacores.noise import told_of_one_side
 from betacores.preparation import Stage, prepare, tell_of_guard
 from betacores.quality import kl_estimate
 from betacores.reading import Found
@@ -76,6 +77,7 @@ def run(
         )
     tell_of_guard(info, prepared, picked.beliefs, picked.suspicious)
     info.notes += told_of_flips(model, prepared.sample, pilot.theta, picked.beliefs.contamination)
+    info.notes += told_of_one_side(model, prepared.sample, pilot.theta, prepared.beta)
     # Labels are not close to each other: it is the prior then that makes the model less sure than the rows are.
     if has_power_integral(model) and model.response != "classes" and picked.beliefs.too_high:
         info.warnings.append(

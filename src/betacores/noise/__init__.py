@@ -2,5 +2,6 @@
 
 from betacores.noise.estimate import robust_line, robust_noise
 from betacores.noise.exact import told_of_exactness
+from betacores.noise.one_side import told_of_one_side
 
-__all__ = ["robust_line", "robust_noise", "told_of_exactness"]
+__all__ = ["robust_line", "robust_noise", "told_of_exactness", "told_of_one_side"]
