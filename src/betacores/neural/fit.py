@@ -5,8 +5,9 @@ Model: `y = θ·z(x) + ε`, `ε ~ N(0, σ²)`, with a network's last hidden laye
 Update: train the network for a round on the rows of the coreset; on its basis, let one more batch enter. At the end the
 posterior of `θ` is that of the coreset's weighted rows, in closed form, and predictions are Gaussian. Several networks
 may be trained side by side; batches enter on the basis of the first, and predictions are averaged. Pursuit averages
-those of the last rounds too: each round AdaGrad starts anew and ends elsewhere, and rows that have entered since then
-are new to the earlier network, so that its last layer learns from them what it is worth.
+earlier rounds too, of each of which one network is kept, by turns, until the coreset has doubled since: each round
+AdaGrad starts anew and ends elsewhere, and rows that have entered since then are new to the earlier network, so that
+its last layer learns from them what it is worth.
 
 Reference: Manousakas and Mascolo, "β-Cores", WSDM 2021, on neural linear regression. The network's loss is the squared
 error of a linear head. On averaging rounds: Huang and others, "Snapshot ensembles: train 1, get M for free", ICLR 2017.
@@ -29,7 +30,7 @@ from betacores.models import LinearRegression
 from betacores.models.base import Rows
 from betacores.neural.network import FARTHEST_CELL, Network, basis, moments_of
 from betacores.neural.prediction import Member, NeuralFit
-from betacores.neural.selection import GROWN, Basis, Chooser, Chosen, Cleansing, Incremental, Uniform
+from betacores.neural.selection import Basis, Chooser, Chosen, Cleansing, Incremental, Uniform
 from betacores.neural.training import Training, training_round
 from betacores.neural.weighting import standing_for_all
 from betacores.posteriors.conjugate import conjugate
@@ -47,8 +48,8 @@ DEFAULT_TRAINING = Training()
 BATCHES, INITIAL_BATCHES, SMALLEST_BATCH, LARGEST_BATCH = 40, 2, 10, 1000
 # Networks that pursuit averages; the published methods have one.
 NETWORKS = 5
-# Of each network, pursuit averages what it was after at most so many rounds, since when the coreset has grown little.
-LAST_ROUNDS = 4
+# Pursuit averages networks of earlier rounds until the coreset has grown to so many times its size.
+OUTGROWN = 2.0
 
 
 def fit_neural_linear(
@@ -92,7 +93,7 @@ def fit_neural_linear(
         Units of each hidden layer.
     networks
         How many are trained from different beginnings, and averaged: 5 for pursuit if not given, else one. Pursuit
-        averages what each was after the last rounds, four at most.
+        averages them with one of each earlier round in which the coreset had at least half as many rows.
     training
         How the network is trained in every round.
     noise
@@ -139,7 +140,7 @@ def fit_neural_linear(
         seeds = [(keys[1], keys[3]), *(tuple(jax.random.split(key)) for key in others)]
         trained = [Network(columns, hidden, key) for key, _ in seeds]
         fit = on = None
-        recent: list[tuple[int, list[Network]]] = []
+        earlier: list[tuple[int, Network]] = []
         for number in range(rounds + 1):
             if on is not None:
                 now = chooser.next(on, now, jax.random.fold_in(keys[2], number))
@@ -147,10 +148,11 @@ def fit_neural_linear(
                 training_round(network, rows, now.rows, now.weights, jax.random.fold_in(key, number), training)
                 for network, (_, key) in zip(trained, seeds, strict=True)
             ]
-            recent = [(size, those) for size, those in recent if GROWN * size >= len(now.rows)]
-            recent = [(len(now.rows), trained), *(recent if method == "pursuit" else ())][:LAST_ROUNDS]
-            averaged = [network for _, those in recent for network in those]
+            earlier = [(size, network) for size, network in earlier if OUTGROWN * size >= len(now.rows)]
+            averaged = [*trained, *(network for _, network in earlier)]
             members, on = _on_last_layers(averaged, len(trained), rows, y, now)
+            if method == "pursuit":
+                earlier.append((len(now.rows), trained[number % len(trained)]))
             fit = NeuralFit(
                 members=members,
                 noise=now.noise,
