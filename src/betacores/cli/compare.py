@@ -34,11 +34,15 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
+            "--methods",
+            "--method",
             help="Names of methods with commas between; beta-cores, sparse-vi and psvi take a minute each, or more.",
             autocompletion=several_of(*METHODS),
         ),
     ] = QUICK,
-    sizes: Annotated[str, typer.Option(help="Numbers of rows to keep, with commas between.")] = "10,30,100",
+    sizes: Annotated[
+        str, typer.Option("--sizes", "--size", help="Numbers of rows to keep, with commas between.")
+    ] = "10,30,100",
     trials: Annotated[int, typer.Option(help="How often, with other rows held out.")] = 1,
     sampler: Annotated[
         str,
