@@ -21,12 +21,29 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"):
     keep_to_one_core(int(worker))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def room_for_programs():
+# Pieces of memory after which compiled programs are let go: at the end of a module, where the next has little use for
+# them, and in its midst, long before the system's limit of 65,530. To count them takes a while; not at every test.
+AFTER_MODULE, AT_ONCE, EVERY = 20_000, 40_000, 10
+tests_since = iter(range(10**9))
+
+
+def make_room(most):
     """Let compiled programs go before the process has as many pieces of memory as the system allows, and crashes."""
-    yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_text().count("\n") > 20_000:
+    if maps.exists() and maps.read_bytes().count(b"\n") > most:
         import jax
 
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs():
+    yield
+    make_room(AFTER_MODULE)
+
+
+@pytest.fixture(autouse=True)
+def room_for_programs_of_long_modules():
+    yield
+    if next(tests_since) % EVERY == EVERY - 1:
+        make_room(AT_ONCE)
