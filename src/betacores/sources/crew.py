@@ -14,18 +14,14 @@ import jax
 MOST = 8
 
 
-def cores() -> int:
-    """Return how many cores we may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def hands() -> int:
     """Return how many blocks to compute at once: the cores we may use; one where an accelerator computes."""
     if jax.default_backend() != "cpu":
         return 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # The number of threads that XLA was told to have, see `betacores.cores`.
     told = os.environ.get("NPROC", "")
-    return max(1, min(cores(), int(told) if told.isdigit() else MOST, MOST))
+    return max(1, min(allowed, int(told) if told.isdigit() else MOST, MOST))
 
 
 def side_by_side(

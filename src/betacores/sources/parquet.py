@@ -16,13 +16,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from betacores.sources.base import BLOCK_ROWS
-from betacores.sources.crew import cores
 from betacores.sources.parquet_files import check_filter, check_numeric, common_schema, found_files, is_number, listed
 from betacores.sources.reader import Cut, Cutter, Raw, Reader, as_numpy, stamp_of
 
-BATCH_ROWS = BLOCK_ROWS
-# On so few cores, which compute meanwhile, columns are decoded one after the other: that takes a quarter less work.
-FEW_CORES = 2
+# Longer ones would be decoded no faster.
+BATCH_ROWS = 2 * BLOCK_ROWS
 
 
 class Piece(NamedTuple):
@@ -116,7 +114,7 @@ class ParquetReader(Reader):
             if piece.start + piece.rows <= skipped:
                 continue
             leave = max(skipped - piece.start, 0)
-            for batch in self._batches(piece, names, threads=cores() > FEW_CORES):
+            for batch in self._batches(piece, names):
                 if leave >= batch.num_rows:
                     leave -= batch.num_rows
                     continue
@@ -138,7 +136,7 @@ class ParquetReader(Reader):
             if not len(_within(ids, piece.start, piece.rows)):
                 continue
             start = piece.start
-            for batch in self._batches(piece, names, threads=True):
+            for batch in self._batches(piece, names):
                 # Nothing is made of the others: this costs no more than reading them.
                 here = _within(ids, start, batch.num_rows)
                 if len(here):
@@ -152,13 +150,12 @@ class ParquetReader(Reader):
             y = np.concatenate([_numbers(part) for part in parts]) if self.response == "numbers" else _chunked(parts)
         return Raw(np.column_stack(columns).astype(np.float64, copy=False), None if y is None else as_numpy(y), -1)
 
-    def _batches(self, piece: Piece, names: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
+    def _batches(self, piece: Piece, names: list[str]) -> Iterator[pa.RecordBatch]:
         stored = [name for name in dict.fromkeys([*names, *self._filtered_by]) if name not in piece.values]
         seen = 0
         try:
             with pq.ParquetFile(piece.path, pre_buffer=False, buffer_size=1 << 20) as file:
-                groups = piece.row_groups
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=stored, use_threads=threads):
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=piece.row_groups, columns=stored):
                     for name, value in piece.values.items():
                         kind = self.schema.field(name).type
                         batch = batch.append_column(name, pa.repeat(pa.scalar(value, kind), batch.num_rows))
