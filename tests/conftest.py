@@ -23,7 +23,7 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"):
 
 # Pieces of memory after which compiled programs are let go: at the end of a module, where the next has little use for
 # them, and in its midst, long before the system's limit of 65,530. To count them takes a while; not at every test.
-AFTER_MODULE, AT_ONCE, EVERY = 20_000, 40_000, 10
+AFTER_MODULE, AT_ONCE, EVERY = 20_000, 40_000, 25
 tests_since = iter(range(10**9))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from betacores.cli.cache import folder
 
@@ -39,6 +40,7 @@ except SystemExit as ended:
 """
 
 
+@pytest.mark.slow
 def test_a_second_run_compiles_nothing_again(tmp_path, nothing_compiled):
     x = np.random.default_rng(0).normal(size=(100, 2))
     pq.write_table(pa.table({"a": x[:, 0], "b": x[:, 1]}), tmp_path / "t.parquet")

@@ -61,6 +61,7 @@ def test_no_dirty_row_enters():
     assert min(measured(seed)["uniform"][2] for seed in SEEDS) > 0
 
 
+@pytest.mark.slow
 def test_about_nine_responses_in_ten_are_within_the_intervals():
     for seed in SEEDS:
         assert 0.8 <= measured(seed)["pursuit"][1] <= 0.98

@@ -85,6 +85,7 @@ def test_words_and_the_columns_asked_for(client):
     assert ours.labels.tolist() == ["no", "yes"]
 
 
+@pytest.mark.slow
 def test_guard_chosen_beta_and_progress(client):
     told, settings = [], {**QUICK, "guard": "auto", "beta": "auto"}
     ours = bc.summarize(cut(FRAME, [70_000]), target="y", client=client, on_pass=lambda *n: told.append(n), **settings)

@@ -119,6 +119,7 @@ def test_same_seed_same_coreset_from_numpy_files(disk, from_memory):
     assert_same(bc.summarize(np.load(disk / "x.npy", mmap_mode="r"), Y, **QUICK), from_memory)
 
 
+@pytest.mark.slow
 def test_defaults_give_the_same_coreset_too(disk):
     """Guard, choice of β, exchanges, and a size that is left open."""
     told = []

@@ -113,6 +113,7 @@ def check(found, rows):
     assert ids.max() > rows / 4
 
 
+@pytest.mark.slow
 def test_four_times_the_rows_take_no_more_memory(short, tmp_path):
     rows = 4 * SHORT
     path = write(tmp_path / "rows.parquet", rows)

@@ -41,6 +41,7 @@ def errors(model, dirty, seed):
     return [np.linalg.norm(one - TRUTH[: len(one)]) for one in found]
 
 
+@pytest.mark.slow
 def test_one_dirty_table_is_read_better_than_by_huber_and_least_squares():
     ours, huber, ordinary = errors("gaussian", 0.2, seed=0)
     assert ours < 0.1
