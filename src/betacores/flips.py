@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from betacores.models import LogisticRegression, Model
+from betacores.models.predictors import linear_predictor
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -44,9 +45,8 @@ def told_of_flips(model: Model, sample: ArraySource, theta: Float[np.ndarray, " 
     if not isinstance(model, LogisticRegression) or sample.y is None or contamination > MOST_SEEN:
         return []
     some = slice(None, None, -(-len(sample.x) // SEEN_ROWS) or 1)
-    x, y, weights = (np.asarray(a[some], np.float64) for a in (sample.x, sample.y, sample.weights))
-    theta = np.asarray(theta, np.float64)
-    eta = x @ theta[: x.shape[1]] + (theta[-1] if model.intercept else 0.0)
+    y, weights = (np.asarray(a[some], np.float64) for a in (sample.y, sample.weights))
+    eta = linear_predictor(model, sample.x[some], theta)
     if not np.isfinite(eta).all():
         return []
     fits = [_likelihood(eta, y, weights, rate) for rate in RATES]

@@ -23,6 +23,7 @@ from betacores.models.base import Response, Rows
 from betacores.models.counts import LARGEST_ETA, Exposed, robust_line
 from betacores.models.negative_binomial_sum import half_deviance, power_sum
 from betacores.models.one_further import OneFurther
+from betacores.models.predictors import linear_predictor
 from betacores.models.prior import GaussianPrior, check_length, gaussian_prior
 from betacores.models.stirling import HALF_LOG_TAU, stirling_rest
 
@@ -105,9 +106,7 @@ class NegativeBinomialRegression(Exposed, OneFurther):
         if not self.further:
             return line
         x, y = np.asarray(rows.x, np.float64), np.asarray(rows.y, np.float64)
-        z = self.covariates(x)
-        eta = z @ line[: z.shape[1]] + (line[-1] if self.intercept else 0.0)
-        mean = np.exp(np.clip(self.with_offset(eta, x), -LARGEST_ETA, LARGEST_ETA))
+        mean = np.exp(np.clip(linear_predictor(self, x, line), -LARGEST_ETA, LARGEST_ETA))
         # The square of a standard normal has median 0.455.
         excess = float(np.median(((y - mean) ** 2 / mean - 0.455) / (0.455 * mean)))
         return np.append(line, np.log(np.clip(excess, 0.05, 5.0)))

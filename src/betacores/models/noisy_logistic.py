@@ -34,6 +34,7 @@ import numpy as np
 
 from betacores.models.base import Model, Response, Rows
 from betacores.models.one_further import OneFurther
+from betacores.models.predictors import features_of
 from betacores.models.prior import GaussianPrior, check_length, gaussian_prior
 
 if TYPE_CHECKING:
@@ -186,12 +187,13 @@ class NoisyLogistic(OneFurther):
 
         x, sign = np.asarray(X, np.float64), np.where(np.asarray(positive, bool), 1.0, -1.0)
         thetas = np.atleast_2d(np.asarray(thetas, np.float64))
-        z = np.column_stack([x, np.ones(len(x))]) if self.intercept else x
+        z = features_of(self, x)
         rates, total = self.flip_rate(thetas), np.zeros(len(x))
         # One draw after the other: rows may be many.
         for theta, rate in zip(thetas, rates, strict=True):
-            wrong = rate * expit(-sign * (z @ theta[: z.shape[1]]))
-            total += wrong / (wrong + (1 - rate) * expit(sign * (z @ theta[: z.shape[1]])))
+            fits = sign * (z @ theta[: z.shape[1]])
+            wrong = rate * expit(-fits)
+            total += wrong / (wrong + (1 - rate) * expit(fits))
         return total / len(thetas)
 
     def _log_shares(self, u: Any) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from betacores.models import LinearRegression, Model
+from betacores.models.predictors import linear_predictor
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -40,8 +41,7 @@ def told_of_one_side(model: Model, sample: ArraySource, theta: Float[np.ndarray,
     if not isinstance(model, LinearRegression) or sample.y is None or beta == 0:
         return []
     seen = np.asarray(sample.weights) >= TRUSTED
-    x, y, theta = (np.asarray(a, np.float64) for a in (sample.x[seen], sample.y[seen], theta))
-    away = (y - x @ theta[: x.shape[1]] - (theta[-1] if model.intercept else 0.0)) / float(model.noise)
+    away = (sample.y[seen] - linear_predictor(model, sample.x[seen], theta)) / float(model.noise)
     if not len(away) or not np.isfinite(away).all():
         return []
     side = 1.0 if np.sum((away > BEGINS) & (away < ENDS)) >= np.sum((away < -BEGINS) & (away > -ENDS)) else -1.0

@@ -7,7 +7,7 @@ models take the package's usual way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,6 +17,7 @@ from betacores.grid import grid_modes, priors_at
 from betacores.inputs import encode_rows
 from betacores.models.auxiliary import SeveralPredictors, derivatives_by_u
 from betacores.models.base import LinearPredictor, Model, Rows
+from betacores.models.predictors import features_of, linear_predictor, linear_predictors
 from betacores.posteriors.derivatives import Derivatives, add, response_derivatives
 from betacores.posteriors.laplace import first_guess
 from betacores.sources import ArraySource
@@ -77,34 +78,6 @@ def sampled(rows: int, parameters: int) -> np.ndarray:
     return np.arange(rows) if rows <= most else np.unique(np.linspace(0, rows - 1, most).astype(int))
 
 
-def linear_predictors(
-    model: LinearPredictor | SeveralPredictors, x: np.ndarray, theta: np.ndarray
-) -> Float[np.ndarray, "n m"]:
-    """Return `z·θ` of rows, one column a vector of coefficients, in double precision."""
-    x = np.asarray(x, np.float64)
-    z = _features(model, x)
-    vectors = model.vectors if isinstance(model, SeveralPredictors) else 1
-    coefficients = np.asarray(theta)[: vectors * z.shape[1]].reshape(vectors, -1)
-    return model.with_offset((z @ coefficients.T).T, x).T
-
-
-def linear_predictor(
-    model: LinearPredictor | SeveralPredictors, x: np.ndarray, theta: np.ndarray
-) -> Float[np.ndarray, " n"]:
-    """Return the only linear predictor of rows in double precision."""
-    return linear_predictors(model, x, theta)[:, 0]
-
-
-def has_one_predictor(model: Model) -> TypeGuard[LinearPredictor | SeveralPredictors]:
-    """Tell whether a number or one of two labels depends on a row through one linear predictor."""
-    return isinstance(model, LinearPredictor) or (isinstance(model, SeveralPredictors) and model.response == "binary")
-
-
-def _features(model: LinearPredictor | SeveralPredictors, x: np.ndarray) -> np.ndarray:
-    own = model.covariates(x)
-    return np.column_stack([own, np.ones(len(x))]) if model.intercept else own
-
-
 def _climb(
     model: LinearPredictor | SeveralPredictors,
     x: np.ndarray,
@@ -114,7 +87,7 @@ def _climb(
     start: np.ndarray,
 ) -> Fit:
     """Climb to a mode by damped Newton steps."""
-    z, traced = _features(model, x), as_beta(beta)
+    z, traced = features_of(model, x), as_beta(beta)
 
     def of_one(theta: np.ndarray) -> Derivatives:
         eta = linear_predictor(model, x, theta).astype(np.float32)

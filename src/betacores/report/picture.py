@@ -15,7 +15,7 @@ import numpy as np
 from betacores.coreset import Coreset
 from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
-from betacores.report.fits import has_one_predictor, linear_predictor
+from betacores.models.predictors import has_one_predictor, linear_predictor
 from betacores.report.table import Table
 from betacores.report.words import cell
 from betacores.robust import robust_location_scale

@@ -11,8 +11,8 @@ from betacores.coreset import Coreset
 from betacores.models import LinearRegression, Model, NegativeBinomialRegression
 from betacores.models.auxiliary import SeveralPredictors
 from betacores.models.base import LinearPredictor
+from betacores.models.predictors import has_one_predictor, linear_predictor, linear_predictors
 from betacores.report.cells import Odd, Reference, is_discrete, odd_cells, reference_of
-from betacores.report.fits import has_one_predictor, linear_predictor, linear_predictors
 from betacores.report.table import Table
 from betacores.report.words import cell, count, is_number, number, percent
 
