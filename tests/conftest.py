@@ -6,6 +6,7 @@ compiler is told to make less of an effort; `docs/conf.py` does the same. `make 
 as users do.
 """
 
+import itertools
 import os
 from pathlib import Path
 
@@ -24,7 +25,7 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"):
 # Pieces of memory after which compiled programs are let go: at the end of a module, where the next has little use for
 # them, and in its midst, long before the system's limit of 65,530. To count them takes a while; not at every test.
 AFTER_MODULE, AT_ONCE, EVERY = 20_000, 40_000, 25
-tests_since = iter(range(10**9))
+tests_done = itertools.count(1)
 
 
 def make_room(most):
@@ -45,5 +46,5 @@ def room_for_programs():
 @pytest.fixture(autouse=True)
 def room_for_programs_of_long_modules():
     yield
-    if next(tests_since) % EVERY == EVERY - 1:
+    if next(tests_done) % EVERY == 0:
         make_room(AT_ONCE)

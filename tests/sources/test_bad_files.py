@@ -59,7 +59,7 @@ class TestFilesThatDoNotAgree:
         written(TABLE.slice(0, 0), files[0].parent / "part-000a.parquet")
         reader = opened(files[0].parent, None, "y", None, None)
         assert len(reader.files) == 4
-        assert np.array_equal(np.concatenate([raw.x for raw in reader.blocks()]), X)
+        assert np.array_equal(np.concatenate([cut.made().x for cut in reader.cuts()]), X)
         assert reader.where(40_000).endswith("part-001.parquet, row 0")
 
 
@@ -119,7 +119,7 @@ class TestCells:
         # And can be left out.
         reader = opened(tmp_path, None, "y", None, ds.field("b").is_valid())
         assert reader.row_count == ROWS - 1
-        assert np.isfinite(np.concatenate([raw.x for raw in reader.blocks()])).all()
+        assert np.isfinite(np.concatenate([cut.made().x for cut in reader.cuts()])).all()
 
     def test_row_is_counted_among_those_that_pass_the_filter(self, tmp_path):
         x = X.copy()

@@ -200,20 +200,20 @@ class TestChoosing:
         reader = opened(disk / "hive", None, "y", None, ds.field("region") != "north")
         assert reader.row_count == ROWS - 39_999
         assert not any("north" in piece.path for piece in reader._pieces)
-        held = np.concatenate([raw.x for raw in reader.blocks()])
+        held = np.concatenate([cut.made().x for cut in reader.cuts()])
         assert np.array_equal(held, np.concatenate([X[:50_001], X[90_000:]]))
 
     def test_filter_by_a_column_that_is_no_covariate(self, disk):
         reader = opened(disk / "hive", None, "y", ["b"], (ds.field("a") > 0) & (ds.field("year") >= 2020))
         keep = (X[:, 0] > 0) & (np.arange(ROWS) >= 50_001)
         assert reader.row_count == keep.sum()
-        assert np.array_equal(np.concatenate([raw.x for raw in reader.blocks()]), X[keep][:, 1:2])
+        assert np.array_equal(np.concatenate([cut.made().x for cut in reader.cuts()]), X[keep][:, 1:2])
 
     def test_row_groups_that_the_filter_rules_out_are_not_read(self, tmp_path):
         table = pa.table({"when": np.arange(ROWS), "a": X[:, 0], "y": Y})
         reader = opened(written(table, tmp_path / "t.parquet", 10_000), None, "y", ["a"], ds.field("when") >= 95_000)
         assert reader._pieces[0].row_groups == [9, 10, 11, 12, 13, 14]
-        assert np.array_equal(np.concatenate([raw.x for raw in reader.blocks()])[:, 0], X[95_000:, 0])
+        assert np.array_equal(np.concatenate([cut.made().x for cut in reader.cuts()])[:, 0], X[95_000:, 0])
 
     def test_columns_that_nobody_asked_for_are_not_read(self, disk, monkeypatch):
         asked = []
@@ -222,9 +222,9 @@ class TestChoosing:
             pq.ParquetFile, "iter_batches", lambda self, *a, **k: asked.append(k["columns"]) or plain(self, *a, **k)
         )
         reader = opened(disk / "one.parquet", None, "y", ["c", "a"], None)
-        held = np.concatenate([raw.x for raw in reader.blocks()])
+        held = np.concatenate([cut.made().x for cut in reader.cuts()])
         assert np.array_equal(held, X[:, [2, 0]])
-        list(opened(disk / "one.parquet", None, None, ["c"], ds.field("y") == 1).blocks())
+        list(opened(disk / "one.parquet", None, None, ["c"], ds.field("y") == 1).cuts())
         assert asked == [["c", "a", "y"], ["c", "y"]]
 
     @pytest.mark.slow
@@ -241,7 +241,7 @@ class TestChoosing:
 
     def test_a_partition_may_be_a_covariate_if_it_is_asked_for(self, disk):
         reader = opened(disk / "hive", None, "y", ["a", "year"], None)
-        held = np.concatenate([raw.x for raw in reader.blocks()])
+        held = np.concatenate([cut.made().x for cut in reader.cuts()])
         year = np.repeat([2019, 2020, 2021], [50_001, 39_999, ROWS - 90_000])
         assert np.array_equal(held, np.column_stack([X[:, 0], year.astype(np.float32)]))
 

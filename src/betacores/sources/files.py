@@ -52,7 +52,7 @@ class FileSource(Source):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Yield all rows in canonical blocks, read ahead of the computation."""
-        return ahead(self._read(first))
+        return ahead(self._made(*read) for read in self._cuts(first))
 
     def each(
         self,
@@ -70,9 +70,6 @@ class FileSource(Source):
             return work(self._made(*read), *given)
 
         return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first)
-
-    def _read(self, first: int) -> Iterator[Block]:
-        return (self._made(*read) for read in self._cuts(first))
 
     def _cuts(self, first: int) -> Iterator[tuple[Cut, Any]]:
         for cut in self.reader.cuts(first):

@@ -64,11 +64,6 @@ class Reader(abc.ABC):
         In single precision, cells too large for it infinite; in double precision if asked for.
         """
 
-    def blocks(self, first: int = 0, *, double: bool = False) -> Iterator[Raw]:
-        """Yield all rows in canonical blocks."""
-        for cut in self.cuts(first, double=double):
-            yield cut.made()
-
     @abc.abstractmethod
     def where(self, row: int) -> str:
         """Say which file a row is in, and which of its rows it is."""
