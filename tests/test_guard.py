@@ -131,6 +131,29 @@ def test_a_code_such_as_999_is_no_level():
     assert h[~bad].mean() >= 0.97
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_known_sound_rows_tell_damage_that_would_pass_for_a_population(seed):
+    rng = np.random.default_rng(seed)
+    # Twelve columns behind which there are three; damage breaks them apart and is far in none of them.
+    x = rng.normal(size=(450, 3)) @ rng.normal(size=(3, 12)) + 0.5 * rng.normal(size=(450, 12))
+    x /= x.std(axis=0)
+    bad, sound = rng.random(450) < 0.42, np.zeros(450, bool)
+    x[bad, :6] = rng.normal(1, 1, (bad.sum(), 6))
+    sound[rng.choice(np.flatnonzero(~bad), 150, replace=False)] = True
+    assert (trust_of(fit_guard(x), x)[bad] < 0.5).mean() < 0.2
+    h = trust_of(fit_guard(x, sound=sound), x)
+    assert (h[bad] < 0.5).mean() > 0.8
+    assert (h[~bad] > 0.5).mean() > 0.97
+
+
+@pytest.mark.parametrize("name", ["gaussian", "lognormal", "heavy rows", "counts", "levels", "mostly zero"])
+def test_where_some_rows_are_known_to_be_sound_others_like_them_are(name):
+    for seed in range(2):
+        x = clean_table(name, seed)[:450]
+        sound = np.arange(450) % 5 < 2
+        assert (trust_of(fit_guard(x, sound=sound), x)[~sound] > 0.5).mean() > 0.97
+
+
 def test_trust_does_not_depend_on_units_or_the_order_of_rows():
     x, _ = damaged_gaussian(0.1, 0)
     h = trust_of(fit_guard(x), x)

@@ -85,3 +85,9 @@ def poisoned(y, batches, share, kind, seed):
         dirty[rng.choice(members, round(0.7 * len(members)), replace=False)] = True
     wrong = y + 10 * y.std() if kind == "shifted" else 10 * y.std() * rng.normal(size=len(y))
     return np.where(dirty, wrong, y), dirty
+
+
+def columns_that_go_together(random, rows):
+    """Return twelve columns behind which there are three, of unit spread."""
+    x = random.normal(size=(rows, 3)) @ random.normal(size=(3, 12)) + 0.5 * random.normal(size=(rows, 12))
+    return (x / x.std(0)).astype(np.float32)

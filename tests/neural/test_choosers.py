@@ -3,11 +3,12 @@
 import jax
 import numpy as np
 import pytest
-from plain_network import in_batches, last_layer, poisoned
+from plain_network import columns_that_go_together, in_batches, last_layer, poisoned
 
 from betacores.groups import Groups
+from betacores.neural.cleansing import Cleansing
 from betacores.neural.fit import _batches
-from betacores.neural.selection import INITIAL, Basis, Cleansing, Incremental, Uniform
+from betacores.neural.selection import INITIAL, Basis, Incremental, Uniform
 
 ROWS, SIZE, NOISE, LINE = 600, 20, 0.5, np.array([1.0, -0.5])
 
@@ -163,8 +164,8 @@ class TestAlgorithmOne:
         assert shares[1] < 0.2 * shares[0]
 
 
-def cleansing(x, y, batches, seed=0, trust=None, noise=None):
-    return Cleansing(x, y, batches, noise, trust, jax.random.key(100 + seed))
+def cleansing(x, y, batches, seed=0, guarded=False, noise=None):
+    return Cleansing(x, y, batches, noise, guarded, jax.random.key(100 + seed))
 
 
 class TestCleansing:
@@ -232,10 +233,29 @@ class TestCleansing:
     def test_rows_the_guard_does_not_trust_stay_out(self):
         x, y = line(5)
         batches = divided()
-        trust = np.where(batches.codes == 7, 0.0, 1.0).astype(np.float32)
-        steps = path(cleansing(x, y, batches, trust=trust), x, y, len(batches) - 1)
+        # Responses that agree: only the covariates speak against them.
+        x[batches.codes == 7] += 40
+        y[batches.codes == 7] = x[batches.codes == 7] @ LINE + 0.3
+        steps = path(cleansing(x, y, batches, guarded=True), x, y, len(batches) - 1)
         assert all(not np.isin(7, now.batches) for now in steps)
         assert not (batches.codes[steps[-1].rows] == 7).any()
+
+    @pytest.mark.parametrize("seed", seeds)
+    def test_covariates_of_clean_batches_tell_what_damage_looks_like(self, seed):
+        random = np.random.default_rng(seed)
+        x, bad = columns_that_go_together(random, 450), random.permutation(45)[:27]
+        y = x @ random.normal(size=12) + NOISE * random.normal(size=450)
+        original = in_batches(450, 10)
+        dirty = np.isin(original.codes, bad) & (np.arange(450) % 10 < 7)
+        x[dirty, :6] = random.normal(1, 1, (dirty.sum(), 6))
+        y[dirty] = random.normal(0, 5 * y.std(), dirty.sum())
+        batches = _batches(450, original, 10, np.flatnonzero(~np.isin(original.codes, bad))[:20], random)
+        chooser = cleansing(x, y.astype(np.float32), batches, seed, guarded=True)
+        assert (chooser.trust[~dirty] < 0.5).mean() < 0.03
+        assert (chooser.trust[dirty] < 0.5).mean() > 0.8
+        now = path(chooser, x, y, len(batches) - 1)[-1]
+        assert dirty[now.rows].mean() < 0.02
+        assert np.isin(np.flatnonzero(~dirty), now.rows).mean() > 0.95
 
     def test_dirty_initial_rows_are_left_out_from_the_beginning(self):
         x, y = line(6)

@@ -40,14 +40,14 @@ class TestLikelyClean:
 
     def test_tails_of_clean_rows_are_told_from_dirt_that_is_far(self):
         error = np.where(self.dirty, self.random.uniform(20, 30, 4000), self.clean_error)
-        likely = likely_clean(error, self.in_clean, np.ones(4000, bool))
+        likely = likely_clean(error, self.in_clean, ~self.in_clean)
         others = ~self.in_clean
         assert not likely[self.dirty].any()
         assert likely[others & ~self.dirty & (error < 8)].mean() > 0.98
 
     def test_dirt_that_is_as_far_as_tails_takes_them_along(self):
         error = np.where(self.dirty, self.random.uniform(2, 12, 4000), self.clean_error)
-        likely = likely_clean(error, self.in_clean, np.ones(4000, bool))
+        likely = likely_clean(error, self.in_clean, ~self.in_clean)
         others = ~self.in_clean
         assert not likely[others & (error > 3)].any()
         assert likely[others & (error < 2)].all()

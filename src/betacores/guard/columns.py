@@ -12,9 +12,11 @@ GROUPS = 10  # groups of sound rows
 UNSEEN_DAMAGE = 1e-3  # share of damaged rows assumed where the fit saw none
 
 
-def columns_of(x: np.ndarray) -> Guard:
+def columns_of(x: np.ndarray, damage: bool = True) -> Guard:
     """Return a guard that knows the columns one by one, and nothing of their rows."""
-    units = np.array([(*_levels(column), *_scales(column)) for column in x.T]).reshape(-1, 9).T
+    # Of sound cells hardly any may lie off the levels, if there are any.
+    least = 0.6 if damage else 0.99
+    units = np.array([(*_levels(column, least), *_scales(column)) for column in x.T]).reshape(-1, 9).T
     discrete, low, high, span, step, tolerance, center, below, above = units
     count = x.shape[1]
     ones, zeros = np.ones(count), np.zeros(count)
@@ -29,8 +31,11 @@ def columns_of(x: np.ndarray) -> Guard:
     )  # fmt: skip
 
 
-def _levels(column: np.ndarray) -> tuple[float, ...]:
-    """Return whether a column is discrete, and its lowest level, highest level, span, step and tolerance."""
+def _levels(column: np.ndarray, least: float) -> tuple[float, ...]:
+    """Return whether a column is discrete, and its lowest level, highest level, span, step and tolerance.
+
+    At least so many of its cells are at levels if it is.
+    """
     rows = len(column)
     values, counts = np.unique(column, return_counts=True)
     if len(values) == 1:
@@ -41,7 +46,12 @@ def _levels(column: np.ndarray) -> tuple[float, ...]:
     inside = (rest >= levels[0]) & (rest <= levels[-1]) if len(levels) else np.zeros(0)
     # A censored column also repeats a few values, but the rest of it lies between them, where noise would not stay.
     noisy = len(rest) > 0.01 * rows
-    if not len(levels) or len(levels) > LEVELS or share < 0.6 or (noisy and (len(levels) == 1 or inside.mean() > 0.95)):
+    if (
+        not len(levels)
+        or len(levels) > LEVELS
+        or share < least
+        or (noisy and (len(levels) == 1 or inside.mean() > 0.95))
+    ):
         return 0.0, 0.0, 0.0, 1.0, np.inf, 0.5
     levels = _connected(levels, counts[often])
     low, high = levels[0], levels[-1]

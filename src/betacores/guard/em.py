@@ -24,8 +24,12 @@ SETTLED = 1e-4  # of a row's mean log-likelihood, in one turn
 PSEUDO = 20.0  # rows' worth of belief in the default shape of damage
 
 
-def fit_mixture(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = ITERATIONS) -> tuple[Guard, float]:
+def fit_mixture(
+    guard: Guard, u: np.ndarray, damage: bool = False, turns: int = ITERATIONS, doubted: np.ndarray | None = None
+) -> tuple[Guard, float]:
     """Fit the mixture by EM; also return a row's mean log-likelihood, less what the parameters cost.
+
+    If it is told which rows are doubted, the others are sound, whatever they look like.
 
     The likelihood is minus infinity where damage is not to be believed: when rows cannot be told apart (the sum of
     squared probabilities of damage is well below their sum), or when it is no minority.
@@ -42,6 +46,7 @@ def fit_mixture(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = 
     for k in np.flatnonzero(groups):
         densities[k] = -0.5 * _away(w, guard.mean[k], reference).sum(axis=0)
     damaged = np.zeros(len(u), np.float32)
+    doubted = np.ones(len(u), bool) if doubted is None else doubted
     hits = np.zeros_like(w)
     if damage:
         distance = -2 * densities.max(axis=0)
@@ -49,7 +54,7 @@ def fit_mixture(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = 
         # Quantiles of χ² by its own special function: importing all of scipy.stats for them takes long.
         middle, far_out = 2 * special.gammaincinv(columns / 2, (0.5, 0.95))
         cut = np.median(distance) / middle * far_out * 1.2
-        damaged = (distance > cut).astype(np.float32)
+        damaged = (distance > cut).astype(np.float32) * doubted
         far = _away(w, guard.mean[densities.argmax(axis=0)].T, reference) > 4
         hits = damaged * np.where(far, np.float32(0.9), np.float32(0.1))
     reached = -np.inf
@@ -63,7 +68,7 @@ def fit_mixture(guard: Guard, u: np.ndarray, damage: bool = False, turns: int = 
         cells, spared = log_damaged(columns_down(guard), w, np)
         bad = cells.sum(axis=0) + special.log_expit(guard.log_odds)
         if damage:
-            damaged = special.expit(bad - sound)
+            damaged = special.expit(bad - sound) * doubted
             hits = damaged * (1 - (1 - guard.hit)[:, None] * np.exp(spared - cells))
         before, reached = reached, np.logaddexp(sound, bad).mean(dtype=np.float64)
         # Every fifth turn the degrees of freedom have just been fitted: before them it may only look settled.

@@ -34,15 +34,18 @@ from betacores.guard.model import (
 )
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
 KMEANS_ROWS = 2000  # rows the groups are first looked for in
 FEWEST = 50  # rows below which no damage is looked for
 CELLS = 30_000  # cells the fit looks at
 FEW_ITERATIONS = 8
+UNDERSTOOD = 0.95  # of rows known to be sound, the share that is to be trusted
 
 
-def fit_guard(x: Float[np.ndarray, "rows columns"], seed: int = 0) -> Guard:
+def fit_guard(
+    x: Float[np.ndarray, "rows columns"], seed: int = 0, sound: Bool[np.ndarray, " rows"] | None = None
+) -> Guard:
     """Fit the guard to a uniform sample of rows.
 
     Parameters
@@ -51,29 +54,22 @@ def fit_guard(x: Float[np.ndarray, "rows columns"], seed: int = 0) -> Guard:
         At most some 20,000 rows; up to 40 % of them may be damaged.
     seed
         Chooses the rows EM looks at when the sample is large or wide.
+    sound
+        Rows that are known to be sound, if any are: what sound rows are like is then learnt from them alone.
     """
     x = np.asarray(x, np.float64)
     x = np.clip(np.where(np.isnan(x), LARGEST, x), -LARGEST, LARGEST)
-    blank = columns_of(x)
-    u = coordinates(blank, x, np)
     most = max(1000, CELLS // max(1, x.shape[1]))
     some = np.random.default_rng(seed).permutation(len(x))[:most]
-    everything = np.ones(len(u), bool)
-    alone = _start(blank, u, everything, 1)
-    fits = [fit_mixture(alone, u[some])]
-    if len(u) >= FEWEST:
-        fits += [_elliptical(fits[0][0], u[some]), *_damaged_fits(alone, fits[0], u, some)]
-        # Fewer groups for wide tables: a group costs time by the cell there, and must be filled by fewer rows.
-        many = int(np.clip(30 * GROUPS // x.shape[1], 2, GROUPS))
-        if (blank.discrete == 0).any():
-            together = _start(blank, u, everything, many)
-            grouped = fit_mixture(together, u[some], turns=FEW_ITERATIONS)
-            # Groups are gone into only where they promise to explain the rows better than other sound rows would. Not
-            # than damage: a group small and far off looks like that, until its rows are seen to belong together.
-            if grouped[1] > max(fit[1] for fit in fits[:2]):
-                grouped = fit_mixture(together, u[some])
-                fits += [grouped, *_damaged_fits(together, grouped, u, some)]
-    best = _best(fits)
+    best = None
+    if sound is not None:
+        blank = columns_of(x[sound], damage=False)
+        u = coordinates(blank, x, np)
+        best = _around(blank, u, some, sound)
+    if best is None:
+        blank = columns_of(x)
+        u = coordinates(blank, x, np)
+        best = _best(_explanations(blank, u, some))
     if len(u) < FEWEST:  # scales of few rows are rough: believe in wide, heavy-tailed columns
         tail = np.where(best.discrete > 0, best.tail, TAILS[0])
         best = best._replace(tail=tail, spread=2 * best.spread, overall_spread=2 * best.overall_spread)
@@ -84,6 +80,42 @@ def fit_guard(x: Float[np.ndarray, "rows columns"], seed: int = 0) -> Guard:
         typical_high=np.where(best.discrete > 0, best.high, ends[1]),
     )
     return jax.tree.map(lambda field: jnp.asarray(field, jnp.float32), best)
+
+
+def _explanations(blank: Guard, u: np.ndarray, some: np.ndarray, damage: bool = True) -> list[tuple[Guard, float]]:
+    """Return the explanations of rows, with their likelihoods; with damage too, if there may be any."""
+    everything = np.ones(len(u), bool)
+    alone = _start(blank, u, everything, 1)
+    fits = [fit_mixture(alone, u[some])]
+    if len(u) >= FEWEST:
+        fits.append(_elliptical(fits[0][0], u[some]))
+        if damage:
+            fits += _damaged_fits(alone, fits[0], u, some)
+        # Fewer groups for wide tables: a group costs time by the cell there, and must be filled by fewer rows.
+        many = int(np.clip(30 * GROUPS // u.shape[1], 2, GROUPS))
+        if (blank.discrete == 0).any():
+            together = _start(blank, u, everything, many)
+            grouped = fit_mixture(together, u[some], turns=FEW_ITERATIONS)
+            # Groups are gone into only where they promise to explain the rows better than other sound rows would. Not
+            # than damage: a group small and far off looks like that, until its rows are seen to belong together.
+            if grouped[1] > max(fit[1] for fit in fits[:2]):
+                grouped = fit_mixture(together, u[some])
+                fits += [grouped, *(_damaged_fits(together, grouped, u, some) if damage else [])]
+    return fits
+
+
+def _around(blank: Guard, u: np.ndarray, some: np.ndarray, sound: np.ndarray) -> Guard | None:
+    """Return the guard whose sound rows are like those known, and whose damage is what others have; None if it errs.
+
+    A guard that doubts rows known to be sound has not understood what they are like.
+    """
+    known = np.flatnonzero(sound)
+    guard = _best(_explanations(blank, u[sound], np.arange(len(known))[: len(some)], damage=False))
+    guards = [guard]
+    if guard.row_scale == 1:
+        others, reached = fit_mixture(guard, u[some], damage=True, doubted=~sound[some])
+        guards = [others, guard] if np.isfinite(reached) else guards
+    return next((guard for guard in guards if _likely_sound(guard, u[sound]).mean() >= UNDERSTOOD), None)
 
 
 def _whitening(u: np.ndarray, discrete: np.ndarray) -> np.ndarray:
@@ -170,10 +202,15 @@ def _best(fits: list[tuple[Guard, float]]) -> Guard:
 
 def _believed(guard: Guard, u: np.ndarray) -> np.ndarray:
     """Return which rows are more likely sound than damaged; all, where that would leave few."""
+    kept = _likely_sound(guard, u)
+    return kept if kept.mean() > 0.5 else np.ones(len(u), bool)
+
+
+def _likely_sound(guard: Guard, u: np.ndarray) -> np.ndarray:
+    """Return which rows are more likely sound than damaged."""
     w = np.ascontiguousarray(whitened(guard, u).T)
     bad = guard.log_odds + log_damaged(columns_down(guard), w, np)[0].sum(axis=0)
-    kept = log_total(log_sound(guard, w)) > bad
-    return kept if kept.mean() > 0.5 else np.ones(len(u), bool)
+    return log_total(log_sound(guard, w)) > bad
 
 
 def _elliptical(guard: Guard, u: np.ndarray) -> tuple[Guard, float]:

@@ -24,13 +24,13 @@ import numpy as np
 
 from betacores.checks import check_choice, check_number, check_rows, check_seed
 from betacores.groups import Groups
-from betacores.guard import fit_guard, trust
 from betacores.inputs import encode_rows
 from betacores.models import LinearRegression
 from betacores.models.base import Rows
-from betacores.neural.network import FARTHEST_CELL, Network, basis, moments_of
+from betacores.neural.cleansing import Cleansing
+from betacores.neural.network import Network, basis, moments_of
 from betacores.neural.prediction import Member, NeuralFit
-from betacores.neural.selection import Basis, Chooser, Chosen, Cleansing, Incremental, Uniform
+from betacores.neural.selection import Basis, Chooser, Chosen, Incremental, Uniform
 from betacores.neural.training import Training, training_round
 from betacores.neural.weighting import standing_for_all
 from betacores.posteriors.conjugate import conjugate
@@ -132,8 +132,7 @@ def fit_neural_linear(
     hidden = hidden or int(np.clip(2 * columns, 30, 100))
     with single_precision():
         rows = Rows(jnp.asarray(x), jnp.asarray(y))
-        trusted = np.asarray(trust(fit_guard(x), rows.x)) if guard == "auto" and method == "pursuit" else None
-        chooser = _chooser(method, x, y, dealt, noise, beta, trusted, keys[0], settings)
+        chooser = _chooser(method, x, y, dealt, noise, beta, guard == "auto", keys[0], settings)
         now = chooser.first()
         # The first has the keys it would have alone.
         others = jax.random.split(keys[4], (networks or (NETWORKS if method == "pursuit" else 1)) - 1)
@@ -160,7 +159,7 @@ def fit_neural_linear(
                 weights=now.weights[now.weights > 0],
                 batches=[dealt.labels[code] for code in now.batches[1:]],
                 scores=getattr(chooser, "scores", None),
-                trust=trusted,
+                trust=getattr(chooser, "trust", None),
             )
             if record is not None:
                 record(number, fit)
@@ -208,14 +207,14 @@ def _chooser(
     batches: Groups,
     noise: float | None,
     beta: float | None,
-    trusted: np.ndarray | None,
+    guarded: bool,
     key: jax.Array,
     settings: dict[str, Any],
 ) -> Chooser:
     if method == "uniform":
         return Uniform(y, batches, noise, key)
     if method == "pursuit":
-        return Cleansing(np.clip(x, -FARTHEST_CELL, FARTHEST_CELL), y, batches, noise, trusted, key)
+        return Cleansing(x, y, batches, noise, guarded, key)
     used = 0.0 if method == "sparse-vi" else DEFAULT_BETA if beta is None else beta
     return Incremental(y, batches, noise, beta=used, **settings)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from betacores.noise import robust_noise
 from betacores.sources import ArraySource
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 
 # Fewer rows outside the coreset say too little about the noise.
 LEAST_OUTSIDE = 50
-# Errors, in standard deviations, between which clean and other batches are compared.
+# Errors, in standard deviations, between which clean and other batches are compared; degrees of freedom that errors of
+# clean rows may have; and how improbable it is that more rows than expected are so by chance.
 EDGES = np.array([0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0])
+TAILS, CHANCE = (2.0, 3.0, 5.0, 10.0, 30.0), 0.05
 # Dirt comes by the batch if other batches have so many times the share of doubtful rows of clean ones, and this more.
 TIMES_DIRTIER, MORE_DIRTY = 3.0, 0.2
 # Responses apart from the shortest half by a gap of so many of its scales are doubtful whatever is predicted.
@@ -52,26 +55,44 @@ def by_the_batch(doubtful: Bool[np.ndarray, " n"], in_clean: Bool[np.ndarray, " 
 
 
 def likely_clean(
-    error: Float[np.ndarray, " n"], in_clean: Bool[np.ndarray, " n"], trusted: Bool[np.ndarray, " n"]
+    error: Float[np.ndarray, " n"], clean: Bool[np.ndarray, " n"], others: Bool[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
-    """Return which rows of other batches are likely to be clean, by how common such errors are in clean batches.
+    """Return which of other rows are likely to be clean, by how common such errors are among clean ones.
 
-    The clean rows of other batches have errors like those of clean batches, and there are as many of them as the
-    smallest errors tell.
+    The clean rows among the others have errors like those of clean rows, and there are as many of them as the smallest
+    errors tell. From the first kind of error on of which there are more than that, and more than by chance, none is.
+
+    Parameters
+    ----------
+    error
+        Errors of all rows, in standard deviations.
+    clean
+        Rows that are clean, and that nothing was learnt from.
+    others
+        Those to tell.
     """
-    place = np.searchsorted(EDGES, error, side="right") - 1
-    inside = place < len(EDGES) - 1
-    count = {
-        kind: np.bincount(place[trusted & inside & (in_clean == kind)], minlength=len(EDGES) - 1)
-        for kind in (True, False)
-    }
-    if not count[True][0] or not count[False].any():
+    if not clean.any():
         return np.zeros(len(error), bool)
-    expected = count[False][0] * count[True] / count[True][0]
-    likely = expected >= 0.5 * count[False]
-    # Beyond the first kind of error that is not, none is.
-    likely = np.logical_and.accumulate(likely)
-    return np.where(inside, likely[np.minimum(place, len(likely) - 1)], False)
+    shares = np.diff(_half_student(error[clean]))
+    counts = np.histogram(error[others], EDGES)[0]
+    expected = counts[0] * shares / max(shares[0], np.finfo(float).tiny)
+    # The chance of so many or more, if they were clean.
+    chance = special.gammainc(counts, expected)
+    limit = EDGES[:-1][(counts > 2 * expected) & (chance < CHANCE)]
+    return others & (error < min([*limit, EDGES[-1]]))
+
+
+def _half_student(error: Float[np.ndarray, " m"]) -> Float[np.ndarray, " edges"]:
+    """Return how probable errors up to the edges are, by the Student t of the same median that fits best."""
+    median = max(float(np.median(error)), np.finfo(float).tiny)
+    scales = [median / special.stdtrit(nu, 0.75) for nu in TAILS]
+    heights = [
+        special.gammaln((nu + 1) / 2) - special.gammaln(nu / 2) - 0.5 * np.log(nu) - np.log(scale)
+        - (nu + 1) / 2 * np.log1p(np.square(error / scale) / nu).mean()
+        for nu, scale in zip(TAILS, scales, strict=True)
+    ]  # fmt: skip
+    best = int(np.argmax(heights))
+    return 2 * special.stdtr(TAILS[best], EDGES / scales[best]) - 1
 
 
 def with_most(y: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
