@@ -7,7 +7,7 @@ import pytest
 from closed_forms import NOISE, exact_posterior, likelihood, source_of
 from scipy import optimize, special
 
-from betacores.grid import GridFit, _packed_derivatives, _plain_derivatives, grid_modes, priors_at
+from betacores.grid import GridFit, _packed_derivatives, _plain_derivatives, grid_modes, last_step, priors_at
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
 from betacores.models.base import Model
 
@@ -218,6 +218,21 @@ def test_modes_are_right_on_either_side_of_the_number_of_parameters_that_are_pac
     for theta, beta, start in zip(fit.thetas, BETAS, starts, strict=False):
         mode, error = reference("linear", x, y, beta, start)
         assert np.abs((theta - mode) / error).max() < 0.01
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_step_over_all_rows_leads_from_a_samples_modes_to_theirs(name):
+    x, y = table(name, count=20_000)
+    some = np.random.default_rng(1).permutation(len(x))[:4000]
+    part = grid_modes(
+        MODELS[name], source_of(x[some], None if y is None else y[some]), starts_for(name), BETAS, scale=5
+    )
+    stepped = last_step(MODELS[name], source_of(x, y), part, BETAS)
+    for k, beta in enumerate(BETAS):
+        mode, error = reference(name, x, y, beta, stepped.thetas[k])
+        before, after = (np.linalg.norm((at[k] - mode) / error) for at in (part.thetas, stepped.thetas))
+        assert before > 0.5
+        assert after < 0.1 * before, beta
 
 
 def test_a_lane_that_cannot_converge_says_so_and_holds_up_no_other():

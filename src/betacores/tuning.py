@@ -20,8 +20,8 @@ most robust mode.
 A parameter that itself says how dirty the rows are, a share of flipped labels say, is held while β is chosen
 (`held_for_tuning`). Under a large β rows say little of it, and what its prior says would pass for precision.
 
-The modes are found on a sample, side by side; one pass or two over all rows give each its last Newton steps. The
-products of the rows' gradients are means, for which the sample is enough.
+The modes are found on a sample, side by side; one pass or two over all rows give each its last Newton steps, if only
+one with the curvatures of a sample. The products of the rows' gradients are means, for which the sample is enough.
 
 Reference: Goldenshluger and Lepski, "Bandwidth selection in kernel density estimation: oracle inequalities and adaptive
 minimax optimality", Annals of Statistics 39 (2011), for comparing every estimate with all less biased ones.
@@ -36,7 +36,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import FLOOR, Beta, has_power_integral
-from betacores.grid import grid_modes, priors_at
+from betacores.grid import grid_modes, last_step, priors_at
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
@@ -146,7 +146,7 @@ def tune(
         near = larger is not None and enough_for_one_step(source.row_count, larger.row_count)
         if larger is not None and near and larger.row_count > sample.row_count:
             fit = grid_modes(model, larger, fit.thetas, lanes, scale=source.row_count / larger.row_count, steps=1)
-        fit = grid_modes(model, source, fit.thetas, lanes, steps=0 if near else 1)
+        fit = last_step(model, source, fit, lanes) if near else grid_modes(model, source, fit.thetas, lanes, steps=1)
     valid = arrived & _explains(model, sample, fit.thetas)
     # A mode that is bent the wrong way is none, however the rows alone bend.
     bent = fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian
