@@ -193,8 +193,13 @@ def curvature(model: Model, found: Pilot) -> Float[np.ndarray, "p p"]:
 
 def approximation(model: Model, found: Pilot) -> Gaussian:
     """Return the Laplace approximation of the β-posterior over all rows."""
-    factor, _ = _factorise(jnp.asarray(curvature(model, found), jnp.float32), jnp.float32(1e-6))
-    return Gaussian(jnp.asarray(found.theta, jnp.float32), factor)
+    precision = curvature(model, found)
+    scale = np.sqrt(np.maximum(precision.diagonal(), np.finfo(np.float32).tiny))
+    try:
+        factor = scale[:, None] * np.linalg.cholesky(precision / scale / scale[:, None])
+    except np.linalg.LinAlgError:
+        factor, _ = _factorise(np.asarray(precision, np.float32), np.float32(1e-6))
+    return Gaussian(*(jnp.asarray(np.asarray(part, np.float32)) for part in (found.theta, factor)))
 
 
 _factorise = jax.jit(factorise)

@@ -26,6 +26,7 @@ from betacores.models.open_model import OpenModel
 from betacores.models.scaled import ESCAPED
 from betacores.noise import robust_noise, told_of_exactness
 from betacores.pilot import Found, Pilot, nearer, polished, rows_of, sampled, search
+from betacores.randomness import split
 from betacores.samples import large_sample, small_sample
 from betacores.scores import Beliefs, default_score_beta, row_scores
 from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
@@ -93,7 +94,7 @@ def prepare(
     sample_key
         Decides which rows the sample is of; by default the key does.
     """
-    noise_key, default_key = jax.random.split(key)
+    noise_key, default_key = split(key, 2)
     model, source = problem.model, problem.source
     stage = Stage(info, source.watch)
     with stage("guard"):

@@ -22,6 +22,7 @@ from betacores.divergence import Beta, as_beta
 from betacores.models.base import Model, Rows
 from betacores.posteriors import Gaussian, has_conjugate
 from betacores.posteriors.weighted import padded, weighted_posterior
+from betacores.randomness import generator
 from betacores.tangent import gains
 from betacores.target import Target
 
@@ -72,14 +73,14 @@ def kl_estimate(
     beta = as_beta(read_beta)
     posterior, _ = weighted_posterior(model, rows, weights, beta)
     held, held_weights = padded(rows, weights)
-    noise = jax.random.normal(key, (draws, posterior.mean.shape[0]))
+    random = generator(key)
+    noise = random.standard_normal((draws, posterior.mean.shape[0]), np.float32)
     thetas, read, log_prior = _read(model, posterior, noise, held, held_weights, beta)
     log_weights = np.zeros(draws)
     if not (has_conjugate(model) and beta is None):
-        log_weights = np.asarray(read + log_prior + 0.5 * (noise**2).sum(1), np.float64)
+        log_weights = np.asarray(read, np.float64) + np.asarray(log_prior) + 0.5 * (noise**2).sum(1)
     ratio = np.asarray(read, np.float64) - target.over(thetas)
     value = float(_divergences(ratio, log_weights))
-    random = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     samples = random.integers(draws, size=(BOOTSTRAPS, draws))
     spread = float(np.std(_divergences(ratio[samples], log_weights[samples])))
     return KLEstimate(max(value, 0.0), max(spread, ROUNDING))

@@ -18,8 +18,10 @@ from betacores.flips import told_of_flips
 from betacores.info import Info
 from betacores.inputs import Problem
 from betacores.noise import told_of_one_side
+from betacores.precision import single_precision
 from betacores.preparation import Stage, prepare, tell_of_guard
 from betacores.quality import kl_estimate
+from betacores.randomness import split
 from betacores.reading import Found
 from betacores.survey import survey
 from betacores.target import target_of
@@ -144,7 +146,8 @@ def run(
 
 def run_keys(seed: int) -> list[jax.Array]:
     """Return the random keys of a run: preparation, survey, construction, quality, and the sample of rows."""
-    return list(jax.random.split(jax.random.key(seed), 5))
+    with single_precision():
+        return split(jax.random.key(seed), 5)
 
 
 def about_run(problem: Problem, info: Info) -> dict[str, Any]:

@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from betacores.randomness import generator
+
 if TYPE_CHECKING:
     from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
@@ -56,7 +58,7 @@ def sample_rows(key: PRNGKeyArray, population: int, size: int) -> Int[np.ndarray
 
     On the host, for what is drawn once: compiling for every population would take longer than drawing.
     """
-    return np.sort(_generator(key).choice(population, min(size, population), replace=False, shuffle=False))
+    return np.sort(generator(key).choice(population, min(size, population), replace=False, shuffle=False))
 
 
 def sample_of(key: PRNGKeyArray, eligible: Bool[np.ndarray, " rows"], size: int) -> Int[np.ndarray, " size"]:
@@ -82,12 +84,8 @@ def sample_by(
         return sample_of(key, eligible, size)
     chance = 0.5 / len(ids) + 0.5 * importance[ids] / total
     # The largest of log-chances with Gumbel noise are such a sample.
-    noise = _generator(key).gumbel(size=len(ids))
+    noise = generator(key).gumbel(size=len(ids))
     return np.sort(ids[np.argpartition(np.log(chance) + noise, -size)[-size:]])
-
-
-def _generator(key: PRNGKeyArray) -> np.random.Generator:
-    return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
 
 
 def _add(coordinate: UInt32[Array, " n"], random: UInt32[Array, " n"], modulus: int) -> UInt32[Array, " n"]:

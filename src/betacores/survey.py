@@ -18,6 +18,7 @@ from betacores.leverage import block_leverages, leverage_factor
 from betacores.models.base import LinearPredictor, Rows
 from betacores.pilot import curvature
 from betacores.preparation import block_trust
+from betacores.randomness import generator, split
 from betacores.sampling import sample_rows
 from betacores.scores import Beliefs, belief_sums, block_scores
 from betacores.sources import Pool, choose
@@ -103,7 +104,7 @@ def survey(
         Tables of no more rows need no samples for targets.
     """
     source, precision = prepared.source, curvature(prepared.model, prepared.found)
-    *target_keys, choice_key = jax.random.split(key, 3)
+    *target_keys, choice_key = split(key, 3)
     rows, count = source.row_count, remainder_rows(len(precision))
     direct = rows <= direct_rows
     far_count = min(count // 2, rows // 2) if not direct and _linear(prepared.model) else 0
@@ -170,7 +171,7 @@ def _linear(model: Model) -> bool:
 
 def _looking(prepared: Prepared, precision: Float[np.ndarray, "p p"], rule: Rule, key: PRNGKeyArray) -> Looking:
     model = prepared.model
-    words = np.asarray(jax.random.bits(key, (2,), jnp.uint32))
+    words = generator(key).integers(2**32, size=2, dtype=np.uint32)
     factor = leverage_factor(precision) if _linear(model) else None
     beta = np.float32(prepared.score_beta) if has_power_integral(model) else None
     least = np.array(rule, np.float32)

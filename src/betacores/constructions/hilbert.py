@@ -19,6 +19,7 @@ from betacores.divergence import Beta, as_beta
 from betacores.models.base import Model, Rows
 from betacores.pilot import approximation
 from betacores.preparation import Prepared
+from betacores.randomness import split
 from betacores.sampling import sample_rows
 from betacores.sources import collect
 from betacores.tangent import row_vectors, vectors
@@ -42,7 +43,7 @@ class Projected(NamedTuple):
 
 def projected(prepared: Prepared, target: Target, key: PRNGKeyArray, *, draws: int, candidates: int) -> Projected:
     """Return the vectors of all rows, or of a uniform sample of so many candidates, and what they are to sum to."""
-    draw_key, candidate_key = jax.random.split(key)
+    draw_key, candidate_key = split(key, 2)
     model, source = prepared.model, prepared.source
     thetas = approximation(model, prepared.found).draw(draw_key, draws)
     wanted = target.over(thetas)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
 from betacores.constructions.path import NOTHING, Path
+from betacores.randomness import generator
 
 if TYPE_CHECKING:
     from jaxtyping import Float, PRNGKeyArray
@@ -35,7 +35,7 @@ def importance(lengths: Float[np.ndarray, " n"], key: PRNGKeyArray, *, size: int
     total = lengths.sum()
     if not total > 0:
         return NOTHING
-    random = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+    random = generator(key)
     drawn = random.choice(len(lengths), size, p=lengths / total)
     rows, first = np.unique(drawn, return_index=True)
     rows = rows[np.argsort(first)]

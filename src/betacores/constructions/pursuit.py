@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from betacores.constructions.nnls import Step, exchanged, sparse_nonnegative
@@ -29,6 +30,7 @@ from betacores.models.base import Model
 from betacores.pilot import Pilot, approximation
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.quality import kl_estimate
+from betacores.randomness import split
 from betacores.sources.pool import Takes
 from betacores.target import Target
 
@@ -107,7 +109,7 @@ def pursuit(
     progress
         Called with the number of finished steps and their largest number.
     """
-    draw_key, held_key, polish_key, quality_key = jax.random.split(key, 4)
+    draw_key, held_key, polish_key, quality_key = split(key, 4)
     if not len(ids):
         return _NOTHING
     units = units or SingleRows()
@@ -115,7 +117,9 @@ def pursuit(
     draws = max(settings.draws, 2 * largest)
     around = approximation(model, found)
     thetas, held_out = around.draw(draw_key, draws), around.draw(held_key, draws // 2)
-    wanted, held_wanted = (values - values.mean() for values in (target.over(thetas), target.over(held_out)))
+    # Both at once: a program for either would have to be compiled.
+    both = np.split(target.over(jnp.asarray(np.concatenate([thetas, held_out]))), [draws])
+    wanted, held_wanted = (values - values.mean() for values in both)
     first = np.zeros(0, int) if init is None else np.searchsorted(ids, init[np.isin(init, ids)])
     read_beta = as_beta(beta if settings.readout == "beta" else 0.0)
     vectors = units.vectors(model, thetas, rows, ids, read_beta)
@@ -153,13 +157,16 @@ def pursuit(
     if not steps:
         return _NOTHING
     remedy = f"{units.remedy}, or accept it"
-    if len(steps[-1].places) < largest and isinstance(units, SingleRows):
+    if isinstance(units, SingleRows) and len(steps[-1].places) < largest:
         # Often all that a quadratic can have was matched, and the rest is not for the classical likelihood.
         other = ": choose readout='beta' or a smaller beta, or accept it" if beta > 0 and read_beta is None else ""
         remedy = f"none of the {len(ids):,} rows to choose from brings it nearer{other}"
+    elif isinstance(units, SingleRows) and largest == len(ids):
+        remedy = f"all of the {len(ids):,} rows to choose from were taken: let there be more candidates, or accept it"
     if settings.exchanges:
         steps.append(exchanged(vectors, wanted, steps[-1], settings.exchanges))
-    for round_key in jax.random.split(polish_key, settings.polish):
+    for number in range(settings.polish):
+        round_key = jax.random.fold_in(polish_key, number)
         steps.append(_polished(model, rows, round_key, units, ids, steps[-1], target, read_beta, draws))
     if size is None and not warnings and (left := estimate(steps[-1])) > settings.tolerance:
         warnings.append(

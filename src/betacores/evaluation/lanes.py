@@ -72,6 +72,7 @@ def laplace_lanes(
     """Return independent draws of the Laplace approximations of several weighted posteriors."""
 
     def one(key: PRNGKeyArray, rows: Rows, weights: Float[Array, " n"]) -> Float[Array, "draws p"]:
-        return laplace(model, rows, weights, beta)[0].draw(key, draws)
+        posterior = laplace(model, rows, weights, beta)[0]
+        return posterior.transform(jax.random.normal(key, (draws, posterior.mean.shape[-1])))
 
     return jax.vmap(one)(keys, rows, weights)

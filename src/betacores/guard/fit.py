@@ -79,7 +79,7 @@ def fit_guard(
         typical_low=np.where(best.discrete > 0, best.low, ends[0]),
         typical_high=np.where(best.discrete > 0, best.high, ends[1]),
     )
-    return jax.tree.map(lambda field: jnp.asarray(field, jnp.float32), best)
+    return jax.tree.map(lambda field: jnp.asarray(np.asarray(field, np.float32)), best)
 
 
 def _explanations(blank: Guard, u: np.ndarray, some: np.ndarray, damage: bool = True) -> list[tuple[Guard, float]]:

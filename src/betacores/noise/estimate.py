@@ -20,6 +20,7 @@ import numpy as np
 from betacores.models.base import Rows
 from betacores.noise.fixed_point import SMALLEST, Sums, fixed_point, weighted_sums
 from betacores.noise.search import GAUSSIAN_MAD, search, tied_noise
+from betacores.randomness import generator
 from betacores.samples import SAMPLE_ROWS
 from betacores.sampling import sample_rows
 from betacores.sources import ArraySource, Source, over_chunks, reduce
@@ -86,7 +87,7 @@ def robust_noise(source: Source, intercept: bool, key: PRNGKeyArray, sample: Arr
     if len(y) <= rank:
         return float(frame.unit * GAUSSIAN_MAD)
     gamma = float(np.clip(weights.sum() / rank / ROWS_FOR_GAMMA, LEAST_GAMMA, SEARCH_GAMMA))
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    rng = generator(key)
     theta, sigma, *_ = search(z, y, weights, gamma, rank, rng)
     if sigma <= 10 * SMALLEST:
         return float(frame.unit * max(SMALLEST, tied_noise(z, y, theta)))

@@ -8,6 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
+from scipy import linalg
+
+from betacores.randomness import normals
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Bool, Float, PRNGKeyArray
@@ -20,8 +23,10 @@ class Gaussian(NamedTuple):
     factor: Float[Array, "*k p p"]
 
     def draw(self, key: PRNGKeyArray, draws: int) -> Float[Array, "s p"]:
-        """Return independent draws."""
-        return self.transform(jax.random.normal(key, (draws, self.mean.shape[-1]), self.mean.dtype))
+        """Return independent draws, made on the host."""
+        mean, noise = np.asarray(self.mean), normals(key, (draws, self.mean.shape[-1]))
+        away = linalg.solve_triangular(np.asarray(self.factor, np.float64), noise.T, lower=True, trans="T").T
+        return jnp.asarray((mean + away).astype(mean.dtype))
 
     def transform(self, noise: Float[Array, "s p"]) -> Float[Array, "s p"]:
         """Return standard normal draws turned into draws of this distribution."""

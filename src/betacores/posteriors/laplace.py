@@ -8,6 +8,8 @@ in posterior standard deviations, is below a tolerance; the last step is then ta
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -85,26 +87,37 @@ def laplace(
         return log_posterior_derivatives(model, theta, rows, weights, beta)
 
     def unfinished(state: _State) -> Bool[Array, ""]:
-        return ~_settled(state, tolerance) & (state.steps < max_steps)
+        searching = ~_settled(state, tolerance) & (state.steps < max_steps)
+        # A search that is given up may end with a damped step, whose factor is not the curvature.
+        return (state.steps < 0) | searching | ((state.steps == max_steps) & (state.damping > 0))
 
     def advance(state: _State) -> _State:
-        theta = state.theta + state.newton.step
+        # The first turn only looks at the start, and one after the last only leaves the damping out: what is written
+        # once is compiled once.
+        stays = (state.steps < 0) | (state.steps == max_steps)
+        theta = jnp.where(stays, state.theta, state.theta + state.newton.step)
         at = look(theta)
-        better = accepts(state.at.value, at.value, rounding)
-        damping = next_damping(state.damping, better)
+        better = accepts(state.at.value, at.value, rounding) | stays
+        damping = jnp.where(stays, undamped, next_damping(state.damping, better))
         theta, at = jax.tree.map(lambda new, old: jnp.where(better, new, old), (theta, at), (state.theta, state.at))
         return _State(theta, at, newton(model, theta, at, damping), damping, state.steps + 1)
 
     # What every row's likelihood may be off by, times its weight: rows that fit well are many times smaller than that.
     rounding = jnp.finfo(rows.x.dtype).eps * jnp.abs(weights).sum()
-    at, undamped = look(start), jnp.zeros((), rows.x.dtype)
-    first = _State(start, at, newton(model, start, at, undamped), undamped, jnp.zeros((), jnp.int32))
+    undamped = jnp.zeros((), rows.x.dtype)
+    at, nowhere = _nothing(look, start), -jnp.ones((), jnp.int32)
+    first = _State(start, at, _nothing(partial(newton, model), start, at, undamped), undamped, nowhere)
     last = jax.lax.while_loop(unfinished, advance, first)
-    # A search that was given up may have ended with a damped step, whose factor is not the curvature.
-    final = jax.lax.cond(last.damping > 0, lambda: newton(model, last.theta, last.at, undamped), lambda: last.newton)
+    final = last.newton
     converged = final.decrement <= tolerance
     mean = jnp.where(converged, last.theta + final.step, last.theta)
-    return Gaussian(mean, final.factor), LaplaceInfo(converged, last.steps, final.decrement, final.lifted)
+    steps = jnp.minimum(last.steps, max_steps)
+    return Gaussian(mean, final.factor), LaplaceInfo(converged, steps, final.decrement, final.lifted)
+
+
+def _nothing(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return zeros of the shapes that a function returns."""
+    return jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), jax.eval_shape(function, *arguments))
 
 
 def first_guess(model: Model, columns: int, dtype: Any = jnp.float32) -> Float[Array, " p"]:
