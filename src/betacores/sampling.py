@@ -61,6 +61,11 @@ def sample_rows(key: PRNGKeyArray, population: int, size: int) -> Int[np.ndarray
     return np.sort(generator(key).choice(population, min(size, population), replace=False, shuffle=False))
 
 
+def shuffled_rows(key: PRNGKeyArray, population: int, size: int) -> Int[np.ndarray, " size"]:
+    """Return `size` distinct numbers below `population`, or all of them, in random order, drawn on the host."""
+    return generator(key).choice(population, min(size, population), replace=False)
+
+
 def sample_of(key: PRNGKeyArray, eligible: Bool[np.ndarray, " rows"], size: int) -> Int[np.ndarray, " size"]:
     """Return the numbers of a uniform sample of eligible rows, or of all of them, in order."""
     count = int(np.count_nonzero(eligible))

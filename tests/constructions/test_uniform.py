@@ -1,22 +1,12 @@
 """Uniform subsampling: nested subsets of equal weights, whose sums are unbiased."""
 
-import importlib
-
 import jax
 import numpy as np
 import pytest
 
 from betacores.constructions.uniform import uniform
-from betacores.sampling import random_subset
 
 ROWS = 60
-
-
-@pytest.fixture(autouse=True)
-def _compiled_subsets(monkeypatch):
-    """Compile the subsets once, not for every seed."""
-    module = importlib.import_module("betacores.constructions.uniform")
-    monkeypatch.setattr(module, "random_subset", jax.jit(random_subset, static_argnums=(1, 2)))
 
 
 @pytest.mark.parametrize("size", [1, 7, ROWS])

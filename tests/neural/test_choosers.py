@@ -9,6 +9,7 @@ from betacores.groups import Groups
 from betacores.neural.cleansing import Cleansing
 from betacores.neural.fit import _batches
 from betacores.neural.selection import INITIAL, Basis, Incremental, Uniform
+from betacores.randomness import normals
 
 ROWS, SIZE, NOISE, LINE = 600, 20, 0.5, np.array([1.0, -0.5])
 
@@ -88,7 +89,7 @@ class TestAlgorithmOne:
         mean, covariance = last_layer(x[now.rows].astype(float), y[now.rows], now.weights, NOISE)
         _, step_key = jax.random.split(key)
         draw_key, _ = jax.random.split(step_key)
-        white = np.asarray(jax.random.normal(draw_key, (STEP["draws"], z.shape[1])), float)
+        white = normals(draw_key, (STEP["draws"], z.shape[1])).astype(float)
         factor = np.linalg.cholesky(np.linalg.inv(covariance))
         thetas = mean + np.linalg.solve(factor.T, white.T).T
         values = likelihoods(thetas, z, y, beta)

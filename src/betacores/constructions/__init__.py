@@ -34,6 +34,7 @@ from betacores.leverage import leverages
 from betacores.models import Model
 from betacores.pilot import curvature
 from betacores.preparation import Prepared
+from betacores.randomness import split
 from betacores.sampling import sample_by, sample_of
 from betacores.survey import Survey
 from betacores.target import Target
@@ -182,7 +183,7 @@ def _build_frank_wolfe(context: Context, key: jax.Array, size: int | None, setti
 
 
 def _build_importance(context: Context, key: jax.Array, size: int | None, settings: dict[str, Any]) -> Path:
-    length_key, draw_key = jax.random.split(key)
+    length_key, draw_key = split(key, 2)
     return importance(lengths(context.prepared, length_key, **settings), draw_key, size=size or DEFAULT_SIZE)
 
 

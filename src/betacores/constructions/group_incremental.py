@@ -28,6 +28,7 @@ from betacores.groups import Groups
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
 from betacores.posteriors.laplace import first_guess
+from betacores.randomness import normals, split
 from betacores.sampling import random_subset
 from betacores.sources import ArraySource
 from betacores.tangent import centred
@@ -182,9 +183,9 @@ def group_step(
         How.
     """
     chosen, members, weights = now
-    draw_key, step_key = jax.random.split(key)
+    draw_key, step_key = split(key, 2)
     held, held_weights = _held(source, members, weights)
-    noise = jax.random.normal(draw_key, (rules.draws, model.parameter_count(len(source.columns))))
+    noise = normals(draw_key, (rules.draws, model.parameter_count(len(source.columns))))
     thetas, own = _at(model, held, held_weights, noise, rules.beta, rules.sampler_beta, rules.exact)
     everyone = np.arange(units.count)
     vectors = units.vectors(model, thetas, source, everyone, rules.beta)

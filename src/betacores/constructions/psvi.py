@@ -31,8 +31,9 @@ from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
 from betacores.posteriors.laplace import first_guess
+from betacores.randomness import split
 from betacores.robust import robust_location_scale
-from betacores.sampling import random_subset, sample_rows
+from betacores.sampling import random_subset, sample_rows, shuffled_rows
 from betacores.sources import ArraySource
 from betacores.tangent import anchored
 
@@ -110,12 +111,10 @@ def psvi(
     progress
         Called with the number of finished steps and their total.
     """
-    subset_key, scale_key, step_key = jax.random.split(key, 3)
+    subset_key, scale_key, step_key = split(key, 3)
     everything, rungs = source.on_device, ladder(size, sizes)
     row_count = source.row_count
-    order = np.stack(
-        [np.asarray(random_subset(jax.random.fold_in(subset_key, m), row_count, size))[:size] for m in rungs]
-    )
+    order = np.stack([shuffled_rows(jax.random.fold_in(subset_key, m), row_count, size) for m in rungs])
     taken = np.arange(size) < np.asarray(rungs)[:, None]
     scale = _scales(model, source, scale_key)
     start = Start(jax.tree.map(lambda a: a[order], everything), jnp.asarray(taken))

@@ -33,7 +33,8 @@ from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import conjugate, has_conjugate
 from betacores.posteriors.laplace import laplace
-from betacores.sampling import random_subset
+from betacores.randomness import normals, split
+from betacores.sampling import shuffled_rows
 from betacores.sources import Source
 from betacores.tangent import anchored, centred
 from betacores.target import Target
@@ -96,13 +97,13 @@ def quasi_newton(
     progress
         Called with the number of finished sizes and their total.
     """
-    subset_key, noise_key = jax.random.split(key)
-    ids = np.asarray(random_subset(subset_key, source.row_count, size))[:size]
+    subset_key, noise_key = split(key, 2)
+    ids = shuffled_rows(subset_key, source.row_count, size)
     rows, rungs = source.take(ids), ladder(size, sizes)
-    noise = partial(jax.random.normal, shape=(max(draws, 2 * size), model.parameter_count(len(source.columns))))
+    noise = partial(normals, shape=(max(draws, 2 * size), model.parameter_count(len(source.columns))))
     exact = has_conjugate(model) and beta == 0
 
-    def look(weights: Float[np.ndarray, " m"], noise: Float[Array, "s p"]) -> _At:
+    def look(weights: Float[np.ndarray, " m"], noise: Float[np.ndarray, "s p"]) -> _At:
         thetas, vectors, read = _members(model, rows, jnp.asarray(weights, jnp.float32), noise, as_beta(beta), exact)
         # Less its value at one point for all weights, so that divergences can be compared.
         total = target.over(jnp.concatenate([jnp.zeros_like(thetas[:1]), thetas]))[1:]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from betacores.constructions.path import Path
-from betacores.sampling import random_subset
+from betacores.sampling import shuffled_rows
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def uniform(row_count: int, key: PRNGKeyArray, *, size: int) -> Path:
     """Return the path of uniform subsets of 1..size rows."""
-    indices = np.asarray(random_subset(key, row_count, size))[:size]
+    indices = shuffled_rows(key, row_count, size)
     sizes = np.arange(1, size + 1)
     weights = np.where(np.arange(size) < sizes[:, None], row_count / sizes[:, None], 0.0)
     return Path(indices, weights)

@@ -26,6 +26,7 @@ from betacores.posteriors.derivatives import likelihood_derivatives, prior_deriv
 from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.weighted import PAD_ROWS, padded, weighted_posterior
 from betacores.quality import KLEstimate, kl_estimate
+from betacores.randomness import split
 from betacores.sampling import sample_of
 from betacores.sources import ArraySource
 from betacores.target import direct_target
@@ -112,7 +113,7 @@ def sparse_union(
     counted = np.flatnonzero(union.weights > 0)
     weights = union.weights[counted]
     source, eligible = _padded_source(union._rows(counted), weights)
-    keys = jax.random.split(key, 3)
+    keys = split(key, 3)
     (found,) = polished(union.model, source, [Found(union.mode(), "merged", ())], [union.beta])
     target = direct_target(union.model, source, union.beta)
     if size is not None and len(counted) <= size:
