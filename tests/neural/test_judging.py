@@ -16,6 +16,13 @@ class TestWithMost:
         y = np.where(apart, random.normal(15, 0.5, 2000), random.normal(0, 1, 2000))
         assert (with_most(y) == ~apart).mean() > 0.999
 
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_scale_is_that_of_most_though_two_in_five_are_apart(self, seed):
+        random = np.random.default_rng(seed)
+        apart = np.arange(446) < 0.43 * 446
+        y = np.where(apart, random.normal(10, 0.5, 446), np.clip(random.normal(0, 1, 446), -3, 3))
+        assert with_most(y).tolist() == (~apart).tolist()
+
     @pytest.mark.parametrize("draw", ["normal", "uniform", "exponential", "laplace"])
     def test_tails_are(self, draw):
         y = getattr(np.random.default_rng(0), draw)(size=3000)

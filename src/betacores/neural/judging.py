@@ -21,7 +21,7 @@ EDGES = np.array([0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0])
 TAILS, CHANCE = (2.0, 3.0, 5.0, 10.0, 30.0), 0.05
 # Dirt comes by the batch if other batches have so many times the share of doubtful rows of clean ones, and this more.
 TIMES_DIRTIER, MORE_DIRTY = 3.0, 0.2
-# Responses apart from the shortest half by a gap of so many of its scales are doubtful whatever is predicted.
+# Responses apart from most by a gap of so many of their scales are doubtful whatever is predicted.
 GAP = 3.0
 NORMAL_QUARTILE = 0.6745
 
@@ -96,15 +96,27 @@ def _half_student(error: Float[np.ndarray, " m"]) -> Float[np.ndarray, " edges"]
 
 
 def with_most(y: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Return which responses are not apart from most: from the shortest interval that holds half of them, by a gap."""
+    """Return which responses are with most: the fewer on one side of the widest gap are not, if it is wide, and so on.
+
+    A gap is wide by the scale of those on its other side alone: with two responses in five apart, a scale of all is
+    no measure of either.
+    """
     order = np.argsort(y, kind="stable")
     ordered = np.asarray(y, np.float64)[order]
-    half = len(ordered) // 2
-    widths = ordered[half:] - ordered[: len(ordered) - half]
-    start = int(widths.argmin())
-    scale = 0.5 * widths[start] / NORMAL_QUARTILE
-    apart = np.flatnonzero(np.diff(ordered) > GAP * scale) if scale > 0 else np.zeros(0, int)
-    low, high = apart[apart < start], apart[apart >= start + half]
+    first, last = 0, len(ordered)
+    while last - first > 1:
+        gaps = np.diff(ordered[first:last])
+        cut = first + 1 + int(gaps.argmax())
+        kept = (first, cut) if 2 * cut >= first + last else (cut, last)
+        if not gaps.max() > GAP * _scale(ordered[slice(*kept)]) > 0:
+            break
+        first, last = kept
     near = np.zeros(len(ordered), bool)
-    near[order[(low[-1] + 1 if len(low) else 0) : (high[0] + 1 if len(high) else len(ordered))]] = True
+    near[order[first:last]] = True
     return near
+
+
+def _scale(ordered: Float[np.ndarray, " n"]) -> float:
+    """Return the scale of ordered numbers by the shortest interval that holds half of them."""
+    half = len(ordered) // 2
+    return 0.5 * float((ordered[half:] - ordered[: len(ordered) - half]).min()) / NORMAL_QUARTILE
