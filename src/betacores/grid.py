@@ -118,10 +118,13 @@ def grid_derivatives(
     scale: float = 1.0,
 ) -> Derivatives:
     """Return the derivatives of `scale · Σ_n w_n f_n`, one a lane, in one pass and in double precision."""
-    # The classical likelihood is exact, and asks no power integral of the model.
-    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
-    total = reduce(source, _block_derivatives, model, np.asarray(thetas, np.float32), traced)
+    total = reduce(source, _block_derivatives, model, np.asarray(thetas, np.float32), as_betas(betas))
     return Derivatives(*(scale * part for part in total))
+
+
+def as_betas(betas: Float[np.ndarray, " k"]) -> Float[Array, " k"] | None:
+    """Return several β for a compiled program; None if all are zero, which asks no power integral of the model."""
+    return jnp.asarray(betas, jnp.float32) if np.any(betas) else None
 
 
 def last_step(model: Model, source: Source, fit: GridFit, betas: Float[np.ndarray, " k"]) -> GridFit:
@@ -131,8 +134,7 @@ def last_step(model: Model, source: Source, fit: GridFit, betas: Float[np.ndarra
     (`betacores.samples`) that is a few hundredths of a posterior standard deviation, and a row's gradient costs a
     fraction of its curvature.
     """
-    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
-    gradients = reduce(source, _block_gradients, model, fit.thetas, traced)
+    gradients = reduce(source, _block_gradients, model, fit.thetas, as_betas(betas))
     prior, held = priors_at(model, fit.thetas), priors_at(model, fit.looked_at)
     bent = fit.likelihood.hessian + held.hessian
     lanes = zip(fit.likelihood.value, gradients + prior.gradient, bent, held.hessian, strict=True)
@@ -175,8 +177,7 @@ def _block_derivatives(rows: Rows, weights: Array, model: Model, thetas: Array, 
             return _packed_derivatives(model, thetas, rows, weights, betas)
         return _plain_derivatives(model, thetas, rows, weights, betas)
 
-    # Many lanes fill the cache with fewer rows.
-    return over_chunks(lanes, rows, weights, CHUNK_ROWS // 4 if len(thetas) < MANY_LANES else CHUNK_ROWS // 8)
+    return over_chunks(lanes, rows, weights, _piece(len(thetas)))
 
 
 @jax.jit
@@ -189,7 +190,12 @@ def _block_gradients(
             return (_over_lanes(model, thetas, z, rows, betas)[1] * weights) @ z.T
         return jax.lax.map(lambda at: weights @ row_gradients(model, at[0], rows, at[1]), (thetas, betas))
 
-    return over_chunks(lanes, rows, weights, CHUNK_ROWS // 4 if len(thetas) < MANY_LANES else CHUNK_ROWS // 8)
+    return over_chunks(lanes, rows, weights, _piece(len(thetas)))
+
+
+def _piece(lanes: int) -> int:
+    """Return how many rows are looked at together; many lanes fill the cache with fewer."""
+    return CHUNK_ROWS // 4 if lanes < MANY_LANES else CHUNK_ROWS // 8
 
 
 def _plain_derivatives(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Array | None) -> Derivatives:

@@ -36,7 +36,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import FLOOR, Beta, has_power_integral
-from betacores.grid import grid_modes, last_step, priors_at
+from betacores.grid import as_betas, grid_modes, last_step, priors_at
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
@@ -201,8 +201,7 @@ def mean_products(
     # Samples are in random places but sorted; every so many rows is a sample of them.
     stride = -(-sample.row_count // wanted)
     rows = Rows(sample.x[::stride], None if sample.y is None else sample.y[::stride])
-    traced = jnp.asarray(betas, jnp.float32) if np.any(betas) else None
-    total = _products(model, jnp.asarray(thetas), rows, sample.weights[::stride], traced)
+    total = _products(model, jnp.asarray(thetas), rows, sample.weights[::stride], as_betas(betas))
     return np.asarray(total, np.float64) / len(rows.x)
 
 

@@ -73,6 +73,6 @@ def laplace_lanes(
 
     def one(key: PRNGKeyArray, rows: Rows, weights: Float[Array, " n"]) -> Float[Array, "draws p"]:
         posterior = laplace(model, rows, weights, beta)[0]
-        return posterior.transform(jax.random.normal(key, (draws, posterior.mean.shape[-1])))
+        return posterior.transform(jax.random.normal(key, (draws, posterior.mean.shape[-1]), posterior.mean.dtype))
 
     return jax.vmap(one)(keys, rows, weights)

@@ -3,7 +3,8 @@
 Heavy tails and damage look alike in one column and differ across columns, since damage comes in several cells of the
 same row. Hence the fit weighs explanations by likelihood: heavy-tailed columns, rows with a scale of their own
 (elliptical tails), groups, and either of the first and last with damage. Damage must be the best explanation, leave few
-rows in doubt and be a minority; otherwise a share of 0.001 is assumed, which only absurd rows feel.
+rows in doubt and be a minority; otherwise a share of 0.001 is assumed, which only absurd rows feel. Where some rows are
+known to be sound, they alone say what sound rows are like, and damage is what the others have besides.
 
 Reference: Punzo and McNicholas, "Parsimonious mixtures of multivariate contaminated normal distributions", Biometrical
 Journal 58 (2016), for mixtures of sound and contaminated rows; here damage is by cell.

@@ -120,10 +120,10 @@ class Cleansing:
         self, z: Float[np.ndarray, "n p"], scale: float, unseen: Bool[np.ndarray, " n"], key: PRNGKeyArray
     ) -> None:
         """Decide which rows are doubtful or impossible and which batches are clean."""
-        trust = self._trusted()
-        source, model = ArraySource(z, self.y, weights=trust), LinearRegression(noise=scale)
+        weights = self._trusted()
+        source, model = ArraySource(z, self.y, weights=weights), LinearRegression(noise=scale)
         mode = pilot(model, source, SCORE_BETA, key).theta
-        trusted = trust >= LEAST_TRUST
+        trusted = weights >= LEAST_TRUST
         self.scores = row_scores(model, source, mode, SCORE_BETA) * trusted
         believed = self.scores >= SCREEN
         believed = believed if believed.any() else np.ones(len(self.y), bool)
