@@ -22,6 +22,7 @@ from betacores.posteriors.derivatives import (
     response_derivatives,
     row_gradients,
 )
+from betacores.posteriors.gaussian import scaled_cholesky
 from betacores.posteriors.laplace import TOLERANCE
 from betacores.sources import Source, over_chunks, reduce
 from betacores.sources.base import CHUNK_ROWS
@@ -241,10 +242,8 @@ def _newton_step(
     damped = curvature + damping * np.diag(np.maximum(np.abs(curvature.diagonal()), floor))
     if not np.all(np.isfinite(damped)) or not np.all(np.isfinite(at.gradient)):
         return np.zeros_like(at.gradient), np.inf
-    # Equal diagonals first: columns of very different scale would otherwise fail for want of digits alone.
-    scale = np.sqrt(np.maximum(damped.diagonal(), np.finfo(np.float32).tiny))
     try:
-        factor = np.linalg.cholesky(damped / scale / scale[:, None])
+        scale, factor = scaled_cholesky(damped)
         step = np.linalg.solve(factor.T, np.linalg.solve(factor, at.gradient / scale)) / scale
     except np.linalg.LinAlgError:
         # A direction bent the wrong way keeps its sharpness, so that a step along it keeps its length.

@@ -31,7 +31,7 @@ from betacores.divergence import has_power_integral
 from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
-from betacores.posteriors.gaussian import Gaussian, factorise
+from betacores.posteriors.gaussian import Gaussian, factorise, scaled_cholesky
 from betacores.samples import SAMPLE_ROWS, last_step_tolerance
 from betacores.sampling import sample_rows
 from betacores.scores import default_score_beta, row_scores
@@ -194,9 +194,9 @@ def curvature(model: Model, found: Pilot) -> Float[np.ndarray, "p p"]:
 def approximation(model: Model, found: Pilot) -> Gaussian:
     """Return the Laplace approximation of the β-posterior over all rows."""
     precision = curvature(model, found)
-    scale = np.sqrt(np.maximum(precision.diagonal(), np.finfo(np.float32).tiny))
     try:
-        factor = scale[:, None] * np.linalg.cholesky(precision / scale / scale[:, None])
+        scale, factor = scaled_cholesky(precision)
+        factor = scale[:, None] * factor
     except np.linalg.LinAlgError:
         factor, _ = _factorise(np.asarray(precision, np.float32), np.float32(1e-6))
     return Gaussian(*(jnp.asarray(np.asarray(part, np.float32)) for part in (found.theta, factor)))

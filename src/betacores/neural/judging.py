@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from betacores.guard.model import height
 from betacores.noise import robust_noise
+from betacores.noise.search import shortest_interval
 from betacores.sources import ArraySource
 
 if TYPE_CHECKING:
@@ -87,10 +89,9 @@ def _half_student(error: Float[np.ndarray, " m"]) -> Float[np.ndarray, " edges"]
     median = max(float(np.median(error)), np.finfo(float).tiny)
     scales = [median / special.stdtrit(nu, 0.75) for nu in TAILS]
     heights = [
-        special.gammaln((nu + 1) / 2) - special.gammaln(nu / 2) - 0.5 * np.log(nu) - np.log(scale)
-        - (nu + 1) / 2 * np.log1p(np.square(error / scale) / nu).mean()
+        height(nu, np) - np.log(scale) - (nu + 1) / 2 * np.log1p(np.square(error / scale) / nu).mean()
         for nu, scale in zip(TAILS, scales, strict=True)
-    ]  # fmt: skip
+    ]
     best = int(np.argmax(heights))
     return 2 * special.stdtr(TAILS[best], EDGES / scales[best]) - 1
 
@@ -108,15 +109,10 @@ def with_most(y: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         gaps = np.diff(ordered[first:last])
         cut = first + 1 + int(gaps.argmax())
         kept = (first, cut) if 2 * cut >= first + last else (cut, last)
-        if not gaps.max() > GAP * _scale(ordered[slice(*kept)]) > 0:
+        scale = shortest_interval(ordered[slice(*kept)], 0.5)[1] / NORMAL_QUARTILE
+        if not gaps.max() > GAP * scale > 0:
             break
         first, last = kept
     near = np.zeros(len(ordered), bool)
     near[order[first:last]] = True
     return near
-
-
-def _scale(ordered: Float[np.ndarray, " n"]) -> float:
-    """Return the scale of ordered numbers by the shortest interval that holds half of them."""
-    half = len(ordered) // 2
-    return 0.5 * float((ordered[half:] - ordered[: len(ordered) - half]).min()) / NORMAL_QUARTILE

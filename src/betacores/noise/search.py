@@ -47,7 +47,7 @@ def search(
     # The line runs through as many rows as it has parameters; to describe the rest, it must be near half of the others.
     enough = 0.5 * (1 + rank / len(y))
     spread = GAUSSIAN_MAD * float(np.quantile(np.abs(e), enough))
-    middle, half = _shortest_interval(e, enough)
+    middle, half = shortest_interval(e, enough)
     beside = theta + np.linalg.lstsq(z, np.full(len(y), middle), rcond=None)[0]
     # When 2 rows in 5 are dirty, half of all rows are 5 in 6 of the clean ones: the spread is twice too large, or more.
     starts = [(theta, spread * share) for share in (2.0, 1.0, 0.5, 0.25)]
@@ -91,7 +91,7 @@ def _through_few(
     return lines[best], float(near[best])
 
 
-def _shortest_interval(e: Float[np.ndarray, " n"], share: float) -> tuple[float, float]:
+def shortest_interval(e: Float[np.ndarray, " n"], share: float) -> tuple[float, float]:
     """Return the middle and half the length of the shortest interval that holds a share of the numbers."""
     ordered = np.sort(e)
     held = min(int(share * len(e)), len(e) - 1)
