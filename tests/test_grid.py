@@ -233,6 +233,9 @@ def test_one_step_over_all_rows_leads_from_a_samples_modes_to_theirs(name):
         before, after = (np.linalg.norm((at[k] - mode) / error) for at in (part.thetas, stepped.thetas))
         assert before > 0.5
         assert after < 0.1 * before, beta
+    later = last_step(MODELS[name], source_of(x, y), part, BETAS, first=2)
+    np.testing.assert_array_equal(later.thetas[:2], part.thetas[:2])
+    np.testing.assert_allclose(later.thetas[2:], stepped.thetas[2:], rtol=1e-5, atol=1e-6)
 
 
 def test_a_lane_that_cannot_converge_says_so_and_holds_up_no_other():

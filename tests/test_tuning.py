@@ -9,10 +9,10 @@ import pytest
 from closed_forms import likelihood, source_of
 from scipy import special
 
-from betacores import datasets
+from betacores import datasets, tuning
 from betacores.divergence import as_beta
 from betacores.divergence import likelihood as package_likelihood
-from betacores.grid import grid_modes
+from betacores.grid import grid_modes, last_step
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows, SoftmaxRegression
 from betacores.models.base import Model
 from betacores.models.prior import GaussianPrior
@@ -436,6 +436,32 @@ def test_a_sample_of_a_sixth_gives_the_logistic_modes_over_all_rows(monkeypatch)
     monkeypatch.setattr("betacores.pilot.SAMPLE_ROWS", 1000)
     found = tuned(model, source, beta_grid(model, 3))
     assert distances_to_modes(model, source, found).max() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("share", "also", "asked"), [(0.15, (0.5,), 5), (0.15, (0.05,), 11), (0.0, (0.5,), 10)], ids=["dirty", "low", "clean"]
+)
+def test_betas_that_a_sample_rules_out_are_spared_the_pass_over_all_rows(share, also, asked, monkeypatch):
+    """Half of the grid, and none of it that may yet be chosen or was asked for; the choice is the same."""
+    random = np.random.default_rng(4)
+    x = random.normal(size=(40_000, 3)).astype(np.float32)
+    y = np.where(random.random(len(x)) < special.expit(x @ [2.0, -1.0, 1.0]), 1.0, -1.0).astype(np.float32)
+    x[random.random(len(x)) < share] *= 5.0
+    y[random.random(len(x)) < share] *= -1.0
+    source, order, passes = source_of(x, y), random.permutation(len(x)), []
+    sample, larger = (source_of(x[ids], y[ids]) for ids in (order[:4000], order[:13_000]))
+
+    def noted(model, source, fit, betas, first=0):
+        passes.append(len(betas) - first)
+        return last_step(model, source, fit, betas, first)
+
+    monkeypatch.setattr(tuning, "last_step", noted)
+    found = tune(LogisticRegression(), source, sample, np.array(RESPONSE_GRID), also, larger)
+    monkeypatch.setattr(tuning, "SURELY", np.inf)
+    whole = tune(LogisticRegression(), source, sample, np.array(RESPONSE_GRID), also, larger)
+    assert passes == [asked, len(whole.betas)]
+    assert found.beta == whole.beta
+    np.testing.assert_allclose(found.thetas[-asked:], whole.thetas[-asked:], rtol=1e-5, atol=1e-6)
 
 
 def test_the_gradients_used_here_are_those_of_the_package():

@@ -128,19 +128,19 @@ def as_betas(betas: Float[np.ndarray, " k"]) -> Float[Array, " k"] | None:
     return jnp.asarray(betas, jnp.float32) if np.any(betas) else None
 
 
-def last_step(model: Model, source: Source, fit: GridFit, betas: Float[np.ndarray, " k"]) -> GridFit:
-    """Make one Newton step over all rows from the modes of a sample, with the curvatures found there.
+def last_step(model: Model, source: Source, fit: GridFit, betas: Float[np.ndarray, " k"], first: int = 0) -> GridFit:
+    """Make one Newton step over all rows from the modes of a sample, in all lanes from the first, as they bend there.
 
     The curvature over M rows is off by a share of about `√(p/M)`, and so is the step. Where one step is enough at all
     (`betacores.samples`) that is a few hundredths of a posterior standard deviation, and a row's gradient costs a
     fraction of its curvature.
     """
-    gradients = reduce(source, _block_gradients, model, fit.thetas, as_betas(betas))
-    prior, held = priors_at(model, fit.thetas), priors_at(model, fit.looked_at)
-    bent = fit.likelihood.hessian + held.hessian
-    lanes = zip(fit.likelihood.value, gradients + prior.gradient, bent, held.hessian, strict=True)
-    steps = [_newton_step(Derivatives(*at), hessian, 0.0)[0] for *at, hessian in lanes]
-    return fit._replace(thetas=(fit.thetas + np.stack(steps)).astype(np.float32))
+    thetas, value, hessian = (part[first:] for part in (fit.thetas, fit.likelihood.value, fit.likelihood.hessian))
+    gradients = reduce(source, _block_gradients, model, thetas, as_betas(betas[first:]))
+    prior, held = priors_at(model, thetas), priors_at(model, fit.looked_at[first:])
+    lanes = zip(value, gradients + prior.gradient, hessian + held.hessian, held.hessian, strict=True)
+    steps = np.stack([_newton_step(Derivatives(*at), bend, 0.0)[0] for *at, bend in lanes])
+    return fit._replace(thetas=np.concatenate([fit.thetas[:first], (thetas + steps).astype(np.float32)]))
 
 
 def priors_at(model: Model, thetas: Float[np.ndarray, "k p"]) -> Derivatives:

@@ -21,7 +21,8 @@ A parameter that itself says how dirty the rows are, a share of flipped labels s
 (`held_for_tuning`). Under a large β rows say little of it, and what its prior says would pass for precision.
 
 The modes are found on a sample, side by side; one pass or two over all rows give each its last Newton steps, if only
-one with the curvatures of a sample. The products of the rows' gradients are means, for which the sample is enough.
+one with the curvatures of a sample. The smaller half of the grid is spared that pass where the sample leaves no doubt
+that it errs by more than the largest β. The products of the rows' gradients are means, for which the sample is enough.
 
 Reference: Goldenshluger and Lepski, "Bandwidth selection in kernel density estimation: oracle inequalities and adaptive
 minimax optimality", Annals of Statistics 39 (2011), for comparing every estimate with all less biased ones.
@@ -52,8 +53,8 @@ RESPONSE_GRID = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4)
 # The largest β may have this many times the variance of the classical mode on clean rows, not more.
 LARGEST_INFLATION = 4.0
 ROW_GRID_POINTS = 8
-# Differences within so many standard deviations are chance.
-CHANCE = 2.0
+# Differences within so many standard deviations are chance; those beyond the second number surely are not.
+CHANCE, SURELY = 2.0, 6.0
 # A mode must explain this share of the rows that another explains.
 EXPLAINED = 0.8
 # Multiplications spent on the products of the rows' gradients, and the fewest rows to take them from.
@@ -141,17 +142,21 @@ def tune(
     alone = without_prior(model, sample, fit.thetas, lanes, scale)
     # Where a row's log-likelihood is at its floor it pulls at no mode, which then seems to be undisturbed by it.
     arrived = fit.converged & (fit.likelihood.value / scale > FLOOR)
-    if scale > 1:
+    products, first = source.row_count * mean_products(model, sample, alone.modes, lanes), 0
+    if scale > 1 and larger is not None and enough_for_one_step(source.row_count, larger.row_count):
+        scale = source.row_count / larger.row_count
+        if larger.row_count > sample.row_count:
+            fit = grid_modes(model, larger, fit.thetas, lanes, scale=scale, steps=1)
+        if arrived[-1] and len(lanes) // 2 <= np.searchsorted(lanes, min(also, default=np.inf)):
+            first = _first_in_question(fit.thetas, alone, products, scale)
+        fit = last_step(model, source, fit, lanes, first)
+    elif scale > 1:
         # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
-        near = larger is not None and enough_for_one_step(source.row_count, larger.row_count)
-        if larger is not None and near and larger.row_count > sample.row_count:
-            fit = grid_modes(model, larger, fit.thetas, lanes, scale=source.row_count / larger.row_count, steps=1)
-        fit = last_step(model, source, fit, lanes) if near else grid_modes(model, source, fit.thetas, lanes, steps=1)
+        fit = grid_modes(model, source, fit.thetas, lanes, steps=1)
     valid = arrived & _explains(model, sample, fit.thetas)
     # A mode that is bent the wrong way is none, however the rows alone bend.
     bent = fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian
     valid &= [_is_definite(-matrix) for matrix in bent]
-    products = source.row_count * mean_products(model, sample, alone.modes, lanes)
     # The prior pulls at modes over all rows as it does at those of a sample that counts for as many.
     alone = alone._replace(modes=fit.thetas + alone.steps)
     bias2, variance = np.full((2, len(lanes)), np.nan)
@@ -160,8 +165,25 @@ def tune(
             fit.thetas[valid], Alone(*(part[valid] for part in alone)), products[np.ix_(valid, valid)]
         )
     total = np.where(np.isin(lanes, betas) & np.isfinite(bias2 + variance), bias2 + variance, np.inf)
+    total[:first] = np.inf
     chosen = int(total.argmin()) if np.isfinite(total).any() else int(np.flatnonzero(np.isin(lanes, betas))[-1])
     return Tuning(lanes, fit.thetas, bias2, variance, chosen, reference)
+
+
+def _first_in_question(
+    thetas: Float[np.ndarray, "k p"], alone: Alone, products: Float[np.ndarray, "k k p p"], scale: float
+) -> int:
+    """Return the first lane that all rows are to be asked about, zero or the middle: a program for each, not for all.
+
+    The smaller half of the grid is out of question when modes over a sample, of which a row stands for `scale` rows,
+    are farther from those of larger β than chance explains by more than the largest β errs.
+    """
+    half = len(thetas) // 2
+    modes = alone._replace(modes=thetas + alone.steps)
+    surely, _ = mean_squared_error(thetas, modes, scale * products, chances=SURELY)
+    largest = Alone(*(part[-1:] for part in modes))
+    bias2, variance = mean_squared_error(thetas[-1:], largest, products[-1:, -1:], chances=0.0)
+    return half if np.all(surely[:half] > (bias2 + variance)[0]) else 0
 
 
 def _released(
@@ -216,7 +238,7 @@ def _products(model: Model, thetas: Array, rows: Rows, weights: Array, betas: Ar
 
 
 def mean_squared_error(
-    thetas: Float[np.ndarray, "k p"], alone: Alone, products: Float[np.ndarray, "k k p p"]
+    thetas: Float[np.ndarray, "k p"], alone: Alone, products: Float[np.ndarray, "k k p p"], chances: float = CHANCE
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """Return the squared bias and the variance of every lane's mode.
 
@@ -228,6 +250,8 @@ def mean_squared_error(
         What the rows say without the prior.
     products
         `Σ_n w_n² ∇f_n(a) ∇f_n(b)ᵀ` for every two lanes.
+    chances
+        Standard deviations within which a difference is chance.
     """
     lanes = len(thetas)
     definite = [_is_definite(matrix) for matrix in alone.curvatures]
@@ -248,7 +272,7 @@ def mean_squared_error(
         for b in range(a, lanes):
             both = on_mode[a] @ products[a, b] @ on_alone[b].T
             spread = own[a] + own_alone[b] - both - both.T
-            chance = np.trace(spread) + CHANCE * np.sqrt(2 * np.sum(spread**2))
+            chance = np.trace(spread) + chances * np.sqrt(2 * np.sum(spread**2))
             if np.isfinite(chance):
                 bias2[a] = max(bias2[a], np.sum((modes[a] - alone_modes[b]) ** 2) - chance)
     return bias2, variance

@@ -90,17 +90,19 @@ def columns_down(guard: Guard) -> Guard:
 
 def _sound(guard: Guard, w: Float[Array, "columns n"]) -> Float[Array, " n"]:
     """Return each row's log-density if it is sound; columns down."""
-    absent = jnp.full(w.shape[1], -jnp.inf, w.dtype)
 
-    def one(group: tuple[Array, Array, Array]) -> Array:
+    def one(total: Array, group: tuple[Array, Array, Array]) -> Array:
         share, mean, spread = group
         scaled = (w - mean[:, None]) * (1 / (spread * jnp.sqrt(guard.tail)))[:, None]
-        return share - jnp.log(spread).sum() - ((guard.tail + 1) / 2) @ jnp.log(1 + jnp.square(scaled))
+        density = share - jnp.log(spread).sum() - ((guard.tail + 1) / 2) @ jnp.log(1 + jnp.square(scaled))
+        return jnp.logaddexp(total, density)
+
+    def with_next(total: Array, group: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        return jax.lax.cond(group[0] > NO_GROUP, one, lambda total, _: total, total, group), None
 
     # One group at a time keeps the cells in the cache, and groups that are not there cost nothing.
-    groups = (guard.share, guard.mean, guard.spread)
-    each = jax.lax.map(lambda group: jax.lax.cond(group[0] > NO_GROUP, one, lambda _: absent, group), groups)
-    return jax.nn.logsumexp(each, axis=0)
+    nothing = jnp.full(w.shape[1], -jnp.inf, w.dtype)
+    return jax.lax.scan(with_next, nothing, (guard.share, guard.mean, guard.spread))[0]
 
 
 def whitened(guard: Guard, coordinates: Any) -> Any:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from jaxtyping import Array, Float, Int, UInt32
 
 NEVER = -np.inf
+# Rows that are held beyond those wanted before the worst are let go, by the number wanted.
+WAITING = 0.25
 
 
 class Choice(NamedTuple):
@@ -148,11 +150,10 @@ class _Better:
         kept: list[Any] = []
         for kind, k in enumerate(range(0, len(one) - 1, 5)):
             both = [np.concatenate([a, b]) for a, b in zip(one[k : k + 5], other[k : k + 5], strict=True)]
-            if kind < len(self.edges.counts):
-                count = self.edges.counts[kind]
-                both = _cut(both, count)
-                if count and len(both[0]) == count:
-                    self.edges.least[kind] = float(both[1].min())
+            # The longer one waits, the fewer times rows are copied; and the more are let in that are beaten already.
+            if kind < len(self.edges.counts) and len(both[0]) > (1 + WAITING) * self.edges.counts[kind]:
+                both = _cut(both, self.edges.counts[kind])
+                self.edges.least[kind] = float(both[1].min(initial=np.inf))
             kept += both
         return (*kept, one[-1] + other[-1])
 

@@ -69,7 +69,7 @@ class FileSource(Source):
         def made_and_done(read: tuple[Cut, Any], *given: Any) -> Any:
             return work(self._made(*read), *given)
 
-        return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first)
+        return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first, spare=1)
 
     def _cuts(self, first: int) -> Iterator[tuple[Cut, Any]]:
         for cut in self.reader.cuts(first):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Blocks read before they are asked for, and seconds after which a silent disk is given up.
-AHEAD, PATIENCE = 2, 600.0
+AHEAD, PATIENCE = 4, 600.0
+ALIGNMENT = 64  # bytes
 
 
 class Raw(NamedTuple):
@@ -178,7 +179,7 @@ class Cutter:
 
 
 def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, kind: Any, join: Any) -> Raw:
-    x = np.empty((rows, len(pieces[0][0])), kind)
+    x = _aligned((rows, len(pieces[0][0])), kind)
     at = 0
     with np.errstate(over="ignore"):
         for columns, _ in pieces:
@@ -187,3 +188,11 @@ def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, kin
                 x[at : at + count, j] = column
             at += count
     return Raw(x, None if pieces[0][1] is None else join([y for _, y in pieces]), start)
+
+
+def _aligned(shape: tuple[int, int], kind: Any) -> np.ndarray:
+    """Return an array to be filled that begins where JAX takes it as it is; any other it would copy."""
+    wanted = int(np.prod(shape)) * np.dtype(kind).itemsize
+    memory = np.empty(wanted + ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % ALIGNMENT
+    return memory[begin : begin + wanted].view(kind).reshape(shape)
