@@ -439,7 +439,9 @@ def test_a_sample_of_a_sixth_gives_the_logistic_modes_over_all_rows(monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("share", "also", "asked"), [(0.15, (0.5,), 5), (0.15, (0.05,), 11), (0.0, (0.5,), 10)], ids=["dirty", "low", "clean"]
+    ("share", "also", "asked"),
+    [(0.15, (0.5,), 5), (0.15, (0.05,), 11), (0.0, (0.5,), 10)],
+    ids=["dirty", "low", "clean"],
 )
 def test_betas_that_a_sample_rules_out_are_spared_the_pass_over_all_rows(share, also, asked, monkeypatch):
     """Half of the grid, and none of it that may yet be chosen or was asked for; the choice is the same."""

@@ -21,6 +21,7 @@ from betacores.sources.cells import clipped, told_of_large_cells
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Raw, Reader, ahead, as_numpy
+from betacores.sources.scratch import scratch_for
 
 if TYPE_CHECKING:
     import jax
@@ -105,7 +106,7 @@ def examined(
     ids = large_sample(key, reader.row_count, len(reader.columns))
     found, sample, named = _pass(reader, ids, model, seen)
     settled = settle(reader.columns, found, named or model)
-    source = FileSource(reader, Encoding(settled.labels))
+    source = FileSource(reader, Encoding(settled.labels), scratch=scratch_for(reader, FileSource.block_rows))
     source.known = Pool(ids, source.encoded(sample), np.ones(len(ids), np.float32))
     settled.model.check(source.known.rows)
     return Problem(settled.model, source, None, None, settled.labels, settled.notes)

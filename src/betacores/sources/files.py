@@ -1,8 +1,12 @@
-"""Rows that stay in files: read block by block, a little ahead of the computation, at every pass."""
+"""Rows that stay in files: read block by block, a little ahead of the computation, at every pass.
+
+What must be decoded is decoded in one pass and read back in the others, where there is room for that (`scratch`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +18,7 @@ from betacores.sources.crew import hands, side_by_side
 from betacores.sources.numbers import Numbers
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Cut, Raw, Reader, ahead
+from betacores.sources.scratch import Scratch
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -32,6 +37,8 @@ class FileSource(Source):
         Rows that need not be read again.
     trust
         How far rows are trusted, if they are not all.
+    scratch
+        Where rows are kept as they are computed with, if they are.
     """
 
     def __init__(
@@ -40,13 +47,14 @@ class FileSource(Source):
         encode: Callable[[Any], np.ndarray],
         known: Pool | None = None,
         trust: Numbers | None = None,
+        scratch: Scratch | None = None,
     ):
-        self.reader, self.encode, self.known, self.trust = reader, encode, known, trust
+        self.reader, self.encode, self.known, self.trust, self.scratch = reader, encode, known, trust, scratch
         self.row_count, self.columns = reader.row_count, reader.columns
 
     def trusting(self, trust: Any) -> FileSource:
         """Return the same rows, each counting as much less as it is trusted less."""
-        source = FileSource(self.reader, self.encode, self.known, trust)
+        source = FileSource(self.reader, self.encode, self.known, trust, self.scratch)
         source.watch, source.journal = self.watch, self.journal
         return source
 
@@ -72,12 +80,29 @@ class FileSource(Source):
         return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first, spare=1)
 
     def _cuts(self, first: int) -> Iterator[tuple[Cut, Any]]:
-        for cut in self.reader.cuts(first):
+        scratch = self.scratch
+        for cut in self._kept(scratch, first) if scratch is not None and scratch.whole else self._decoded(first):
             yield cut, None if self.trust is None else self.trust.between(cut.start, cut.start + cut.rows)
+
+    def _kept(self, scratch: Scratch, first: int) -> Iterator[Cut]:
+        self.reader.check_unchanged()
+        for start in range(first * self.block_rows, self.row_count, self.block_rows):
+            count = min(self.block_rows, self.row_count - start)
+            yield Cut(start, count, partial(scratch.read, start, count))
+
+    def _decoded(self, first: int) -> Iterator[Cut]:
+        for cut in self.reader.cuts(first):
+            yield cut._replace(made=partial(self._as_kept, cut))
+
+    def _as_kept(self, cut: Cut) -> Rows:
+        rows = self.encoded(cut.made())
+        if self.scratch is not None:
+            self.scratch.write(rows, cut.start)
+        return rows
 
     def _made(self, cut: Cut, trust: Any) -> Block:
         weights = np.ones(cut.rows, np.float32) if trust is None else trust
-        return padded_block(self.encoded(cut.made()), weights, trust, cut.start, self.block_rows)
+        return padded_block(cut.made(), weights, trust, cut.start, self.block_rows)
 
     def encoded(self, raw: Raw) -> Rows:
         """Return rows as the model takes them."""

@@ -41,8 +41,7 @@ class Column:
         """Return consecutive rows."""
         if self.path is None:
             return np.asarray(self.array[start:stop])
-        if not os.path.exists(self.path) or stamp_of(self.path) != self.stamp:
-            raise OSError(f"data: {self.path} is gone or has changed since the run began; run again.")
+        self.check_unchanged()
         width = int(np.prod(self.array.shape[1:], dtype=np.int64))
         count = (stop - start) * width
         offset = self.offset + start * width * self.array.dtype.itemsize
@@ -50,6 +49,11 @@ class Column:
         if len(found) < count:
             raise OSError(f"data: {self.path} ends before its last row; write or fetch it again.")
         return found.reshape(-1, *self.array.shape[1:])
+
+    def check_unchanged(self) -> None:
+        """Complain if its file is gone or is not what it was."""
+        if self.path is not None and (not os.path.exists(self.path) or stamp_of(self.path) != self.stamp):
+            raise OSError(f"data: {self.path} is gone or has changed since the run began; run again.")
 
     def identity(self) -> Any:
         """Return what tells it from another."""
@@ -95,6 +99,12 @@ class NpyReader(Reader):
             stop = min(start + BLOCK_ROWS, self.row_count)
             x, y = self._x.between(start, stop), None if self._y is None else self._y.between(start, stop)
             yield Cut(start, stop - start, partial(_made, x, y, start, kind))
+
+    def check_unchanged(self) -> None:
+        """Complain if a file is gone or is not what it was."""
+        for column in (self._x, self._y):
+            if column is not None:
+                column.check_unchanged()
 
     def where(self, row: int) -> str:
         """Say which row it is."""

@@ -50,6 +50,8 @@ class ParquetReader(Reader):
         Columns of any type that are no covariates, and come along in a table in memory; names of none are let go.
     """
 
+    decodes = True
+
     def __init__(
         self,
         paths: Any,

@@ -37,7 +37,7 @@ class Cut(NamedTuple):
 
     start: int
     rows: int
-    made: Callable[[], Raw]
+    made: Callable[[], Any]
 
 
 class Reader(abc.ABC):
@@ -51,12 +51,15 @@ class Reader(abc.ABC):
         Whether the response is of ``"numbers"`` or ``"words"``; None if there is none.
     single
         Whether single precision holds every covariate exactly.
+    decodes
+        Whether it takes longer to make rows of what is in the file than to read them as they are computed with.
     """
 
     row_count: int
     columns: list[str]
     response: str | None = None
     single: bool = False
+    decodes: bool = False
 
     @abc.abstractmethod
     def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
@@ -72,6 +75,10 @@ class Reader(abc.ABC):
     @abc.abstractmethod
     def identity(self) -> Any:
         """Return what tells the table from another, as JSON can hold it, without reading its rows."""
+
+    @abc.abstractmethod
+    def check_unchanged(self) -> None:
+        """Complain if a file is gone or is not what it was."""
 
     @abc.abstractmethod
     def table(self) -> Any:
@@ -179,7 +186,7 @@ class Cutter:
 
 
 def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, kind: Any, join: Any) -> Raw:
-    x = _aligned((rows, len(pieces[0][0])), kind)
+    x = aligned((rows, len(pieces[0][0])), kind)
     at = 0
     with np.errstate(over="ignore"):
         for columns, _ in pieces:
@@ -190,7 +197,7 @@ def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, kin
     return Raw(x, None if pieces[0][1] is None else join([y for _, y in pieces]), start)
 
 
-def _aligned(shape: tuple[int, int], kind: Any) -> np.ndarray:
+def aligned(shape: tuple[int, int], kind: Any) -> np.ndarray:
     """Return an array to be filled that begins where JAX takes it as it is; any other it would copy."""
     wanted = int(np.prod(shape)) * np.dtype(kind).itemsize
     memory = np.empty(wanted + ALIGNMENT, np.uint8)
