@@ -25,7 +25,7 @@ def hands() -> int:
 
 
 def side_by_side(
-    work: Callable[..., Any], blocks: Iterable[Any], arguments: tuple, first: int = 0, spare: int = 0
+    work: Callable[..., Any], blocks: Iterable[Any], arguments: tuple, first: int = 0
 ) -> Iterator[tuple[int, Any]]:
     """Yield, block by block, the number of blocks done and what `work(block, *arguments)` gave.
 
@@ -37,11 +37,10 @@ def side_by_side(
         The blocks, of which as many are held as are computed at once, and one more.
     first
         Number of the first one.
-    spare
-        How many more to have in work than there are cores, for blocks that are waited for while they are put together.
     """
     numbered = enumerate(blocks, first)
-    if (at_once := hands() + spare) == 1:
+    at_once = hands()
+    if at_once == 1:
         # One block behind: the next is read while a device computes this one.
         waiting = None
         for number, block in numbered:

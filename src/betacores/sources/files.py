@@ -77,7 +77,7 @@ class FileSource(Source):
         def made_and_done(read: tuple[Cut, Any], *given: Any) -> Any:
             return work(self._made(*read), *given)
 
-        return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first, spare=1)
+        return side_by_side(made_and_done, ahead(self._cuts(first)), arguments, first)
 
     def _cuts(self, first: int) -> Iterator[tuple[Cut, Any]]:
         scratch = self.scratch

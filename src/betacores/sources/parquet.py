@@ -19,8 +19,8 @@ from betacores.sources.base import BLOCK_ROWS
 from betacores.sources.parquet_files import check_filter, check_numeric, common_schema, found_files, is_number, listed
 from betacores.sources.reader import Cut, Cutter, Raw, Reader, as_numpy, stamp_of
 
-# Blocks decoded at once, at most, and cells: longer batches are decoded faster, and those of few columns take no more.
-BATCH_BLOCKS, BATCH_CELLS = 4, 64 * BLOCK_ROWS
+# Rows decoded at once: longer batches are decoded faster, where a few columns of them take little memory.
+BATCH_ROWS, NARROW = 2 * BLOCK_ROWS, 64
 
 
 class Piece(NamedTuple):
@@ -154,7 +154,7 @@ class ParquetReader(Reader):
 
     def _batches(self, piece: Piece, names: list[str]) -> Iterator[pa.RecordBatch]:
         stored = [name for name in dict.fromkeys([*names, *self._filtered_by]) if name not in piece.values]
-        seen, most = 0, BLOCK_ROWS * min(max(BATCH_CELLS // (BLOCK_ROWS * len(stored)), 1), BATCH_BLOCKS)
+        seen, most = 0, BATCH_ROWS if len(stored) <= NARROW else BLOCK_ROWS
         try:
             with pq.ParquetFile(piece.path, pre_buffer=False, buffer_size=1 << 20) as file:
                 for batch in file.iter_batches(most, row_groups=piece.row_groups, columns=stored):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Blocks read before they are asked for, and seconds after which a silent disk is given up.
-AHEAD, PATIENCE = 4, 600.0
+AHEAD, PATIENCE = 2, 600.0
 ALIGNMENT = 64  # bytes
 
 
