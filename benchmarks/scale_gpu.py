@@ -3,7 +3,9 @@
     python benchmarks/scale_gpu.py --rows 1e8 --out gpu.json
 
 Prints and writes seconds of a second run (the first compiles), of its parts, and the share of the memory's bandwidth
-that a pass of the mode's search reaches: bytes of the rows over its time, against a plain copy's measured rate.
+that a pass of the mode's search reaches: bytes of the rows over its time, against a plain copy's measured rate. Why it
+is not more: the bytes that the compiled program reads and writes for a row, by the compiler's own count, and the time
+of the same pass with products in the device's coarser precision.
 """
 
 import argparse
@@ -65,8 +67,11 @@ def pass_rate(x, y):
     """Return the bytes a second of a pass of one lane, and of a plain copy of the same bytes."""
     source = DeviceSource(x, jnp.where(y > 0, 1.0, -1.0), [f"x{j}" for j in range(COLUMNS)])
     model, theta, beta = LogisticRegression(), np.zeros((1, COLUMNS + 1), np.float32), jnp.full(1, 0.5, jnp.float32)
+    coarse = timed(lambda: reduce(source, _block_derivatives, model, theta, beta), 5)
     with single_precision():
         one = timed(lambda: reduce(source, _block_derivatives, model, theta, beta), 5)
+        block = next(iter(source.blocks()))
+        program = _block_derivatives.lower(block.rows, block.weights, model, theta, beta).compile()
         eleven = timed(
             lambda: reduce(source, _block_derivatives, model, np.repeat(theta, 11, 0), jnp.repeat(beta, 11)), 5
         )
@@ -76,7 +81,10 @@ def pass_rate(x, y):
     return {
         "bytes": held,
         "pass_seconds": one,
+        "pass_in_coarse_precision_seconds": coarse,
         "pass_of_11_lanes_seconds": eleven,
+        "bytes_of_a_row": held / len(x),
+        "bytes_of_a_row_read_and_written": program.cost_analysis()["bytes accessed"] / len(block.weights),
         "pass_bytes_per_second": held / one,
         "copy_bytes_per_second": 2 * x.nbytes / plain,
         "share_of_bandwidth": (held / one) / (2 * x.nbytes / plain),
