@@ -114,6 +114,10 @@ class TestNoCopy:
         monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
         assert scratch_for(ParquetReader(file, target="y"), BLOCK_ROWS) is None
 
+    def test_where_nothing_can_be_written(self, file, tmp_path, monkeypatch):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+        assert scratch_for(ParquetReader(file, target="y"), BLOCK_ROWS) is None
+
     def test_of_what_is_numbers_already(self, tmp_path):
         np.save(tmp_path / "x.npy", np.ones((100, 2), np.float32))
         assert scratch_for(NpyReader(tmp_path / "x.npy"), BLOCK_ROWS) is None

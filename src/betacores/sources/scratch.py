@@ -89,13 +89,17 @@ class Scratch:
 
 def scratch_for(reader: Reader, block_rows: int) -> Scratch | None:
     """Return a file for a table's rows; None where there is to be no copy of them."""
-    folder, columns, responds = tempfile.gettempdir(), len(reader.columns), reader.response is not None
+    columns, responds = len(reader.columns), reader.response is not None
     wanted = reader.row_count * (columns + responds) * BYTES
     if not reader.decodes or not hasattr(os, "pwritev") or wanted > min(MOST_BYTES, OF_MEMORY * _memory()):
         return None
-    if wanted > OF_DISK * shutil.disk_usage(folder).free or _kind_of_disk(folder) in IN_MEMORY:
+    try:
+        folder = tempfile.gettempdir()
+        if wanted > OF_DISK * shutil.disk_usage(folder).free or _kind_of_disk(folder) in IN_MEMORY:
+            return None
+        return Scratch(reader.row_count, columns, responds, block_rows)
+    except OSError:  # there is no such folder, or nothing may be written there
         return None
-    return Scratch(reader.row_count, columns, responds, block_rows)
 
 
 def _memory() -> int:
