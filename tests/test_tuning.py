@@ -466,6 +466,18 @@ def test_betas_that_a_sample_rules_out_are_spared_the_pass_over_all_rows(share, 
     np.testing.assert_allclose(found.thetas[-asked:], whole.thetas[-asked:], rtol=1e-5, atol=1e-6)
 
 
+def test_only_modes_that_may_be_chosen_rule_others_out():
+    """A mode of large β that stands apart rules the smaller out, unless it explains too few rows to be one."""
+    thetas = np.array([[0.0], [0.1], [0.1], [50.0]])
+    flat = np.ones((4, 1, 1))
+    alone = Alone(modes=thetas, steps=np.zeros((4, 1)), curvatures=flat, inverses=flat)
+    found = [
+        tuning._first_in_question(np.array(valid), thetas, alone, np.ones((4, 4, 1, 1)), 2.0)
+        for valid in ([True] * 4, [True, True, True, False], [True, True, False, False], [False, False, True, True])
+    ]
+    assert found == [2, 0, 0, 2]
+
+
 def test_the_gradients_used_here_are_those_of_the_package():
     """The equations in `closed_forms` say the same as the package's likelihood differentiated by JAX."""
     rng = np.random.default_rng(7)

@@ -37,7 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import FLOOR, Beta, has_power_integral
-from betacores.grid import as_betas, grid_modes, last_step, priors_at
+from betacores.grid import GridFit, as_betas, grid_modes, last_step, priors_at
 from betacores.models.base import Model, Rows
 from betacores.pilot import Found, explained, search
 from betacores.posteriors.derivatives import row_gradients
@@ -147,16 +147,13 @@ def tune(
         scale = source.row_count / larger.row_count
         if larger.row_count > sample.row_count:
             fit = grid_modes(model, larger, fit.thetas, lanes, scale=scale, steps=1)
-        if arrived[-1] and len(lanes) // 2 <= np.searchsorted(lanes, min(also, default=np.inf)):
-            first = _first_in_question(fit.thetas, alone, products, scale)
+        if len(lanes) // 2 <= np.searchsorted(lanes, min(also, default=np.inf)):
+            first = _first_in_question(_valid(model, sample, fit, arrived), fit.thetas, alone, products, scale)
         fit = last_step(model, source, fit, lanes, first)
     elif scale > 1:
         # One step is not enough: modes of a sample are several posterior standard deviations of all rows away.
         fit = grid_modes(model, source, fit.thetas, lanes, steps=1)
-    valid = arrived & _explains(model, sample, fit.thetas)
-    # A mode that is bent the wrong way is none, however the rows alone bend.
-    bent = fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian
-    valid &= [_is_definite(-matrix) for matrix in bent]
+    valid = _valid(model, sample, fit, arrived)
     # The prior pulls at modes over all rows as it does at those of a sample that counts for as many.
     alone = alone._replace(modes=fit.thetas + alone.steps)
     bias2, variance = np.full((2, len(lanes)), np.nan)
@@ -170,20 +167,30 @@ def tune(
     return Tuning(lanes, fit.thetas, bias2, variance, chosen, reference)
 
 
+def _valid(model: Model, sample: ArraySource, fit: GridFit, arrived: Bool[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
+    """Tell the lanes whose search arrived at a mode that explains its share of the rows."""
+    # A mode that is bent the wrong way is none, however the rows alone bend.
+    bent = fit.likelihood.hessian + priors_at(model, fit.looked_at).hessian
+    return arrived & _explains(model, sample, fit.thetas) & [_is_definite(-matrix) for matrix in bent]
+
+
 def _first_in_question(
-    thetas: Float[np.ndarray, "k p"], alone: Alone, products: Float[np.ndarray, "k k p p"], scale: float
+    valid: Bool[np.ndarray, " k"], thetas: np.ndarray, alone: Alone, products: np.ndarray, scale: float
 ) -> int:
     """Return the first lane that all rows are to be asked about, zero or the middle: a program for each, not for all.
 
     The smaller half of the grid is out of question when modes over a sample, of which a row stands for `scale` rows,
     are farther from those of larger β than chance explains by more than the largest β errs.
     """
-    half = len(thetas) // 2
-    modes = alone._replace(modes=thetas + alone.steps)
-    surely, _ = mean_squared_error(thetas, modes, scale * products, chances=SURELY)
+    half = len(valid) // 2
+    if not valid[half:].any():
+        return 0
+    modes, among = alone._replace(modes=thetas + alone.steps), products[np.ix_(valid, valid)]
+    modes, thetas = Alone(*(part[valid] for part in modes)), thetas[valid]
+    surely, _ = mean_squared_error(thetas, modes, scale * among, chances=SURELY)
     largest = Alone(*(part[-1:] for part in modes))
-    bias2, variance = mean_squared_error(thetas[-1:], largest, products[-1:, -1:], chances=0.0)
-    return half if np.all(surely[:half] > (bias2 + variance)[0]) else 0
+    bias2, variance = mean_squared_error(thetas[-1:], largest, among[-1:, -1:], chances=0.0)
+    return half if np.all(surely[: valid[:half].sum()] > (bias2 + variance)[0]) else 0
 
 
 def _released(

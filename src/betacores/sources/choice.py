@@ -1,7 +1,7 @@
 """Rows picked out of all in one pass: those of greatest priority, and those asked for by number.
 
 Every block gives its own best rows, and of two sets of best rows the better are kept, so that the pass is a fold like
-any other and holds no more rows than are wanted. Equal priorities are settled by row numbers: what is picked does not
+any other and holds few more rows than are wanted. Equal priorities are settled by row numbers: what is picked does not
 depend on how the rows were read.
 """
 
