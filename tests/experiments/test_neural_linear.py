@@ -91,3 +91,20 @@ def test_clean_tables_are_judged_by_two_per_cent(tmp_path):
     for level, word in ((9.1, ": reached, "), (9.3, "**not reached**")):
         page.write(tmp_path, made_up({"pursuit": [level] * 41}, fraction=0.0), 3, 0, False)
         assert word in (tmp_path / "README.md").read_text(encoding="utf-8").split("## Aims")[1].split("## Error")[0]
+
+
+def test_the_spread_of_a_figure_is_that_of_other_trials():
+    """By resampling the trials of one experiment, and by making the experiment again; nothing where trials agree."""
+    assert page.excess_with_spread(np.full(9, 2.2), np.full(9, 2.0)) == "+10.0 ± 0.0 %"
+    random = np.random.default_rng(3)
+
+    def ratio(draw):
+        return 100 * np.median(draw[0]) / np.median(draw[1])
+
+    def made(trials):
+        level = np.exp(0.2 * random.normal(size=trials))
+        return level * np.exp(0.05 * random.normal(size=(2, trials)))
+
+    truth = np.std([ratio(made(200)) for _ in range(400)])
+    said = [float(page.excess_with_spread(*made(200)).split()[2]) for _ in range(20)]
+    assert np.mean(said) == pytest.approx(truth, rel=0.3)

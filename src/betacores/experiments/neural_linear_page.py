@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Rounds that tables show, and at which the aims are asked for.
 SHOWN = (0, 5, 10, 15, 20, 25, 30, 35, 40)
 SECONDS = {"boston_housing": 10, "songs": 60}
+RESAMPLES = 2000
 Case = tuple[str, str, float, str]
 
 
@@ -65,6 +66,13 @@ def median(runs: list[Task], method: str, measure: str = "rmse") -> Float[np.nda
 def geometric_mean(runs: list[Task], method: str) -> Float[np.ndarray, " rounds"]:
     """Return the geometric mean over trials of an error, after every round."""
     return np.exp(np.log(curve(runs, method)).mean(0))
+
+
+def excess_with_spread(one: Float[np.ndarray, " trials"], other: Float[np.ndarray, " trials"]) -> str:
+    """Say how much the median of errors is above that of others in the same trials, and how far chance moves that."""
+    trials = np.random.default_rng(0).integers(len(one), size=(RESAMPLES, len(one)))
+    spread = np.std(100 * np.median(one[trials], axis=1) / np.median(other[trials], axis=1))
+    return f"{100 * (np.median(one) / np.median(other) - 1):+.1f} ± {spread:.1f} %"
 
 
 def title(case: Case) -> str:
@@ -115,7 +123,11 @@ def _protocol(results: list[Task]) -> list[str]:
 
 
 def _aims(results: list[Task]) -> list[str]:
-    lines = ["## Aims", "", "For pursuit, by medians over trials, at the sizes of the tables below.", ""]
+    lines = ["## Aims", ""]
+    lines += paragraph(
+        "For pursuit, by medians over trials, at the sizes of the tables below. After ±, the standard deviation of a "
+        f"figure over {RESAMPLES:,} resamples of its trials."
+    )
     for case in cases(results):
         runs = of_case(results, case)
         shown = _rounds(runs)
@@ -129,9 +141,10 @@ def _aims(results: list[Task]) -> list[str]:
         # A median over trials also jumps where one trial passes another; their geometric mean does not.
         means = geometric_mean(runs, "pursuit")[shown]
         of_means = 100 * (means / np.min([geometric_mean(runs, m)[shown] for m in study.BASELINES], axis=0) - 1)
+        errors, its = (curve(runs, method)[:, shown] for method in ("pursuit", rival))
         told = (
-            f"worst at {sizes[worst]} rows, {excess[worst]:+.1f} % against {rival}; by geometric means over trials, "
-            f"{of_means.max():+.1f} % at worst"
+            f"worst at {sizes[worst]} rows, {excess_with_spread(errors[:, worst], its[:, worst])} against {rival}; by "
+            f"geometric means over trials, {of_means.max():+.1f} % at worst"
         )
         lines.append(f"- **{title(case)}**")
         if case[2] == 0:
@@ -145,8 +158,9 @@ def _aims(results: list[Task]) -> list[str]:
         rises = 100 * (own[1:] / own[:-1] - 1)
         where = int(rises.argmax())
         rise = (
-            f"largest change from {sizes[where]} to {sizes[where + 1]} rows, {rises[where]:+.1f} %; of the geometric "
-            f"mean over trials, {100 * float((means[1:] / means[:-1] - 1).max()):+.1f} %"
+            f"largest change from {sizes[where]} to {sizes[where + 1]} rows, "
+            f"{excess_with_spread(errors[:, where + 1], errors[:, where])}; of the geometric mean over trials, "
+            f"{100 * float((means[1:] / means[:-1] - 1).max()):+.1f} %"
         )
         lines.append(_held("the error decreases from size to size", rises.max() <= 0, rise))
         lines.append(_held("no worse than every baseline at every size", excess.max() <= 0, told))
