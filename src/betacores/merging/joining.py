@@ -117,12 +117,8 @@ def merge(
         return given[0]
     if not any(len(coreset) for coreset in given):
         raise ValueError("coresets: none of them holds a row, so that there is nothing to merge; read their warnings.")
-    asked = {
-        "size": size,
-        "spread": 0.0 if spread == "auto" and fixed is not None else spread,
-        "seed": seed,
-        **settings,
-    }
+    spread = 0.0 if spread == "auto" and fixed is not None else spread
+    asked = {"size": size, "spread": spread, "seed": seed, **settings}
     return merged(given, called, common, asked, fixed=fixed, keep_scores=keep_scores, progress=progress)
 
 
