@@ -2,7 +2,7 @@
 
     python benchmarks/scale_per_row.py --rows 2e6 --out docs/results/scale/per-row.json
 
-Processor time of all threads, of a second run (the first compiles). The first two passes read and decode Parquet, the
+Processor time of all threads, of a second run (the first compiles). The first pass reads and decodes Parquet, the
 others read the rows as workers hold them. The bytes are those of the state that a pass leaves in its journal, which is
 also what a worker sends for a partition.
 

@@ -18,10 +18,11 @@ from betacores.responses import MOST_LABELS, check_few_labels, check_numbers, se
 from betacores.samples import large_sample
 from betacores.sources.base import LARGEST_CELL
 from betacores.sources.cells import clipped, told_of_large_cells
+from betacores.sources.crew import side_by_side
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
-from betacores.sources.reader import Raw, Reader, ahead, as_numpy
-from betacores.sources.scratch import scratch_for
+from betacores.sources.reader import Cut, Raw, Reader, ahead, as_numpy
+from betacores.sources.scratch import Scratch, scratch_for
 
 if TYPE_CHECKING:
     import jax
@@ -104,9 +105,10 @@ def examined(
     """
     check_size(reader.row_count, reader.columns)
     ids = large_sample(key, reader.row_count, len(reader.columns))
-    found, sample, named = _pass(reader, ids, model, seen)
+    scratch = scratch_for(reader, FileSource.block_rows)
+    found, sample, named = _pass(reader, ids, model, seen, scratch)
     settled = settle(reader.columns, found, named or model)
-    source = FileSource(reader, Encoding(settled.labels), scratch=scratch_for(reader, FileSource.block_rows))
+    source = FileSource(reader, Encoding(settled.labels), scratch=scratch)
     source.known = Pool(ids, source.encoded(sample), np.ones(len(ids), np.float32))
     settled.model.check(source.known.rows)
     return Problem(settled.model, source, None, None, settled.labels, settled.notes)
@@ -135,7 +137,11 @@ class Encoding:
 
 
 def _pass(
-    reader: Reader, ids: np.ndarray, model: str | Model, seen: Callable[[int, int], None] | None
+    reader: Reader,
+    ids: np.ndarray,
+    model: str | Model,
+    seen: Callable[[int, int], None] | None,
+    scratch: Scratch | None,
 ) -> tuple[Findings, Raw, Model | None]:
     response = wanted_response(model)
     named = None if model == "auto" or response in ("binary", "classes") else chosen_model(model, None)[0]
@@ -143,9 +149,8 @@ def _pass(
     low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
     xs, ys, beyond = [], [], 0
     values: set | None = set()
-    for cut in ahead(reader.cuts(double=not reader.single)):
-        raw = cut.made()
-        below, above = _extremes(raw.x)
+    cuts = ahead(reader.cuts(double=not reader.single))
+    for _, (raw, below, above) in side_by_side(_looked_at, cuts, (scratch,)):
         if not (np.isfinite(below).all() and np.isfinite(above).all()):
             raise _not_finite(reader, raw)
         named = _checked_cells(named, reader, raw)
@@ -187,6 +192,16 @@ def _checked_cells(model: Model | None, reader: Reader, raw: Raw) -> Model | Non
         return None if model is None else model.check_rows(raw.x, reader.columns)
     except ValueError as error:
         raise ValueError(f"{error} Rows are counted from {reader.where(raw.start)}.") from None
+
+
+def _looked_at(cut: Cut, scratch: Scratch | None) -> tuple[Raw, np.ndarray, np.ndarray]:
+    """Return rows with the extremes of their columns; they are kept, if they are to be and have no words."""
+    raw = cut.made()
+    below, above = _extremes(raw.x)
+    if scratch is not None and (raw.y is None or isinstance(raw.y, np.ndarray)):
+        small = max(-below.min(), above.max()) <= LARGEST_CELL
+        scratch.write(raw.x if small else clipped(raw.x), raw.y, raw.start)
+    return raw, below, above
 
 
 def _extremes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

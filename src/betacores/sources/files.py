@@ -1,6 +1,6 @@
 """Rows that stay in files: read block by block, a little ahead of the computation, at every pass.
 
-What must be decoded is decoded in one pass and read back in the others, where there is room for that (`scratch`).
+What must be decoded is decoded once and read back in later passes, where there is room for that (`scratch`).
 """
 
 from __future__ import annotations
@@ -88,16 +88,24 @@ class FileSource(Source):
         self.reader.check_unchanged()
         for start in range(first * self.block_rows, self.row_count, self.block_rows):
             count = min(self.block_rows, self.row_count - start)
-            yield Cut(start, count, partial(scratch.read, start, count))
+            yield Cut(start, count, partial(self._read_back, scratch, start, count))
+
+    def _read_back(self, scratch: Scratch, start: int, count: int) -> Rows:
+        x, y = scratch.read(start, count)
+        if y is None:
+            return Rows(x)
+        return Rows(x, y.astype(np.float32) if self.reader.response == "words" else self.encode(y))
 
     def _decoded(self, first: int) -> Iterator[Cut]:
         for cut in self.reader.cuts(first):
             yield cut._replace(made=partial(self._as_kept, cut))
 
     def _as_kept(self, cut: Cut) -> Rows:
-        rows = self.encoded(cut.made())
+        raw = cut.made()
+        rows = self.encoded(raw)
         if self.scratch is not None:
-            self.scratch.write(rows, cut.start)
+            # Words as they were encoded, numbers as they are: the check, which knows no labels yet, keeps them so.
+            self.scratch.write(rows.x, rows.y if self.reader.response == "words" else raw.y, cut.start)
         return rows
 
     def _made(self, cut: Cut, trust: Any) -> Block:
