@@ -26,6 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -88,24 +89,12 @@ def times_decoded(work: Any) -> int:
     """Return how many times something goes through Parquet files."""
     from betacores.sources.parquet import ParquetReader
 
-    given, count = {name: getattr(ParquetReader, name) for name in ("cuts", "rows")}, 0
+    def watched(name: str) -> Any:
+        return mock.patch.object(ParquetReader, name, autospec=True, side_effect=getattr(ParquetReader, name))
 
-    def counted(name: str) -> Any:
-        def through(*arguments: Any, **named: Any) -> Any:
-            nonlocal count
-            count += 1
-            return given[name](*arguments, **named)
-
-        return through
-
-    for name in given:
-        setattr(ParquetReader, name, counted(name))
-    try:
+    with watched("cuts") as cuts, watched("rows") as rows:
         work()
-    finally:
-        for name, method in given.items():
-            setattr(ParquetReader, name, method)
-    return count
+    return cuts.call_count + rows.call_count
 
 
 def measure(rows: int, precision: str, seed: int, repeats: int, folder: Path) -> dict[str, Any]:

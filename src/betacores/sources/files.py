@@ -101,11 +101,10 @@ class FileSource(Source):
             yield cut._replace(made=partial(self._as_kept, cut))
 
     def _as_kept(self, cut: Cut) -> Rows:
-        raw = cut.made()
-        rows = self.encoded(raw)
-        if self.scratch is not None:
-            # Words as they were encoded, numbers as they are: the check, which knows no labels yet, keeps them so.
-            self.scratch.write(rows.x, rows.y if self.reader.response == "words" else raw.y, cut.start)
+        rows = self.encoded(cut.made())
+        # Numbers were kept by the check, which knows no labels yet; words are, as they are encoded.
+        if self.scratch is not None and self.reader.response == "words":
+            self.scratch.write(rows.x, rows.y, cut.start)
         return rows
 
     def _made(self, cut: Cut, trust: Any) -> Block:

@@ -60,9 +60,6 @@ class Scratch:
         """Whether all blocks are there."""
         return not self._missing
 
-    def _at(self, start: int) -> int:
-        return start * self.row_bytes
-
     def write(self, x: Float[np.ndarray, "n columns"], y: Any, start: int) -> None:
         """Keep a block; when the disk is full, or a response is no number of double precision, no more of them."""
         if self._full or start // self.block_rows not in self._missing:
@@ -72,7 +69,7 @@ class Scratch:
             parts.append(np.ascontiguousarray(y, np.float64))
         try:
             exact = not self.responds or y.dtype.kind == "f" or np.array_equal(parts[1].astype(y.dtype), y)
-            written = os.pwritev(self._file.fileno(), parts, self._at(start)) if exact else -1
+            written = os.pwritev(self._file.fileno(), parts, start * self.row_bytes) if exact else -1
         except OSError:
             written = -1
         with self._lock, contextlib.suppress(OSError):
@@ -86,7 +83,7 @@ class Scratch:
         """Return a block."""
         x, y = aligned((count, self.columns), np.float32), np.empty(count) if self.responds else None
         parts: list[Any] = [x] if y is None else [x, y]
-        if os.preadv(self._file.fileno(), parts, self._at(start)) != sum(part.nbytes for part in parts):
+        if os.preadv(self._file.fileno(), parts, start * self.row_bytes) != sum(part.nbytes for part in parts):
             raise OSError("data: the temporary copy of the rows cannot be read back; is the disk there? Run again.")
         return x, y
 
