@@ -2,12 +2,15 @@
 
     python benchmarks/scale_nuts.py [--rows 1e5] [--repeats 3] [--out docs/results/scale]
 
-A clean logistic table of 10 columns. Both contenders run the same program, BlackJAX's NUTS as its documentation shows
-it: four chains from around zero, each 1,000 steps of window adaptation for step size and mass matrix and 1,000 draws,
-two chains at a time on two cores. One has all rows, the other a coreset of 100, whose time includes that of
-`summarize`. Everything is measured and nothing extrapolated; compilation is left out on both sides. The coreset's times
-are the best of the repeats, that of all rows is of one run. Quality: effective draws of both, and how far means and
-standard deviations of the coreset's draws are from those of all rows' draws.
+A clean logistic table of 10 columns. NUTS on all rows is BlackJAX's, as its documentation shows it: four chains from
+around zero, each 1,000 steps of window adaptation for step size and mass matrix and 1,000 draws, two chains at a time
+on two cores. Two coresets of at most 100 rows, whose times include that of `summarize`: one by all defaults, which look
+for dirt, and one that takes the rows as they are, as NUTS on all rows does. Each is read in three ways: by the very
+same program; by `coreset.posterior(sampler="nuts")`, BlackJAX's NUTS too, told of the posterior's shape at the mode;
+and by `coreset.posterior()`, independent draws from the Gaussian at the mode. Everything is measured and nothing
+extrapolated; compilation is left out on both sides. The coreset's times are the best of the repeats, that of all rows
+is of one run. Quality, of each: effective draws, and how far means and standard deviations are from those of all rows'
+draws.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import numpy as np
 from scale_rows import CORES, machine, store, timed
 
 COLUMNS, SIZE, CHAINS, WARMUP, DRAWS = 10, 100, 4, 1000, 1000
+SETTINGS: dict[str, dict[str, Any]] = {"all defaults": {}, "`beta=0, guard=None`": {"beta": 0.0, "guard": None}}
 
 
 def clean_table(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,45 +85,76 @@ def effective(paths: np.ndarray) -> float:
     return float(blackjax.diagnostics.effective_sample_size(paths).min())
 
 
-def contend(rows: int, seed: int, repeats: int) -> dict[str, Any]:
-    """Return times and quality of both."""
-    import betacores as bc
+def readings(coreset: Any, seed: int) -> dict[str, Any]:
+    """Return the ways to read a coreset, each a function that returns draws by chain."""
+    on_coreset = sampler(coreset.X, coreset.y, coreset.weights)
 
+    def posterior(**asked: Any) -> np.ndarray:
+        return np.asarray(coreset.posterior(seed=seed, **asked).draws).reshape(CHAINS, DRAWS, -1)
+
+    return {
+        "the same program": lambda: draw(on_coreset, seed)[0],
+        '`posterior(sampler="nuts")`': lambda: posterior(draws=DRAWS, sampler="nuts", chains=CHAINS),
+        "`posterior()`": lambda: posterior(draws=CHAINS * DRAWS),
+    }
+
+
+def contend(rows: int, seed: int, repeats: int) -> dict[str, Any]:
+    """Return times and quality of all."""
     x, y = clean_table(rows, seed)
-    coreset = bc.summarize(x, y, model="logistic", size=SIZE, seed=seed)
-    on_coreset, on_all = sampler(coreset.X, coreset.y, coreset.weights), sampler(x, y, np.ones(rows))
-    few, few_gradients = draw(on_coreset, seed)
-    pairs = [
-        (
-            timed(lambda: bc.summarize(x, y, model="logistic", size=SIZE, seed=seed)),
-            timed(lambda: draw(on_coreset, seed)),
-        )
-        for _ in range(repeats)
-    ]
-    made: list[Any] = []
+    on_all, made = sampler(x, y, np.ones(rows)), []
+    coresets = [measured(x, y, name, seed, repeats) for name in SETTINGS]
     all_seconds, all_busy = timed(lambda: made.append(draw(on_all, seed + 1)))
-    (many, many_gradients) = made[0]
-    summarize, draws = (min(pair[k][0] for pair in pairs) for k in range(2))
-    busy = [min(pair[k][1] for pair in pairs) for k in range(2)]
+    (many, gradients) = made[0]
     mean, deviation = many.mean((0, 1)), many.std((0, 1))
-    ratios = few.std((0, 1)) / deviation
+
+    def told(drawn: np.ndarray, seconds: float, busy: float, together: dict[str, Any]) -> dict[str, Any]:
+        ratios = drawn.std((0, 1)) / deviation
+        return {
+            "seconds": seconds,
+            "ratio": all_seconds / (together["seconds"] + seconds),
+            "ratio_of_draws_alone": all_seconds / seconds,
+            "ratio_of_processor_seconds": all_busy / (together["busy"] + busy),
+            "effective": effective(drawn),
+            "mean_off_by_deviations": float((np.abs(drawn.mean((0, 1)) - mean) / deviation).max()),
+            "deviation_ratio_low": float(ratios.min()),
+            "deviation_ratio_high": float(ratios.max()),
+        }
+
+    for coreset in coresets:
+        coreset["readings"] = {name: told(*found, coreset) for name, found in coreset["readings"].items()}
     return {
         "rows": rows,
-        "kept": len(coreset),
-        "summarize_seconds": summarize,
-        "coreset_draws_seconds": draws,
         "all_rows_seconds": all_seconds,
-        "all_times": [[part[0] for part in pair] for pair in pairs],
-        "ratio": all_seconds / (summarize + draws),
-        "ratio_of_draws_alone": all_seconds / draws,
-        "processor_seconds": {"summarize": busy[0], "coreset_draws": busy[1], "all_rows": all_busy},
-        "ratio_of_processor_seconds": all_busy / sum(busy),
-        "gradients": {"coreset": few_gradients, "all_rows": many_gradients},
-        "effective": {"coreset": effective(few), "all_rows": effective(many)},
-        "mean_off_by_deviations": float((np.abs(few.mean((0, 1)) - mean) / deviation).max()),
-        "deviation_ratio_low": float(ratios.min()),
-        "deviation_ratio_high": float(ratios.max()),
+        "all_rows_effective": effective(many),
+        "all_rows_gradients": gradients,
+        "coresets": coresets,
         "load_average": os.getloadavg()[0],
+    }
+
+
+def measured(x: np.ndarray, y: np.ndarray, name: str, seed: int, repeats: int) -> dict[str, Any]:
+    """Return the times of a coreset and of the ways to read it, with the draws that they gave."""
+    import betacores as bc
+
+    def summarized() -> Any:
+        return bc.summarize(x, y, model="logistic", size=SIZE, seed=seed, **SETTINGS[name])
+
+    coreset = summarized()
+    ways = readings(coreset, seed)
+    drawn = {way: read() for way, read in ways.items()}
+    works = {"": summarized, **ways}
+    times: list[dict[str, tuple[float, float]]] = [
+        {work: timed(do) for work, do in works.items()} for _ in range(repeats)
+    ]
+    best = {work: tuple(min(t[work][k] for t in times) for k in range(2)) for work in works}
+    return {
+        "settings": name,
+        "kept": len(coreset),
+        "seconds": best[""][0],
+        "busy": best[""][1],
+        "all_seconds": [t[""][0] for t in times],
+        "readings": {way: (drawn[way], *best[way]) for way in ways},
     }
 
 
@@ -132,34 +167,35 @@ def page(found: dict[str, Any]) -> str:
         f"{found['jax']}, Python {found['python']}; seed {found['seed']}; {found['machine']}, {CORES} cores. The "
         "script says what is measured and how; nothing is extrapolated.",
         "",
-        "| rows | coreset | its draws | together | NUTS on all rows | ratio | effective draws | means off by | "
-        "deviations |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| rows | coreset | | read by | draws | together | NUTS on all rows | ratio | effective draws | means off by "
+        "| deviations |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for r in found["runs"]:
-        lines.append(
-            f"| {r['rows']:,} | {r['summarize_seconds']:.2f} s | {r['coreset_draws_seconds']:.2f} s "
-            f"| {r['summarize_seconds'] + r['coreset_draws_seconds']:.2f} s | {r['all_rows_seconds']:.1f} s "
-            f"| **{r['ratio']:.0f}** | {r['effective']['coreset']:,.0f} and {r['effective']['all_rows']:,.0f} "
-            f"| {r['mean_off_by_deviations']:.2f} | {r['deviation_ratio_low']:.2f} to {r['deviation_ratio_high']:.2f} |"
-        )
+        for c in r["coresets"]:
+            for name, way in c["readings"].items():
+                lines.append(
+                    f"| {r['rows']:,} | {c['settings']} | {c['seconds']:.2f} s | {name} | {way['seconds']:.3f} s "
+                    f"| {c['seconds'] + way['seconds']:.2f} s | {r['all_rows_seconds']:.1f} s | **{way['ratio']:.0f}** "
+                    f"| {way['effective']:,.0f} and {r['all_rows_effective']:,.0f} "
+                    f"| {way['mean_off_by_deviations']:.2f} "
+                    f"| {way['deviation_ratio_low']:.2f} to {way['deviation_ratio_high']:.2f} |"
+                )
     last = found["runs"][-1]
-    noise = np.sqrt(1 / last["effective"]["coreset"] + 1 / last["effective"]["all_rows"])
-    each = "; ".join(
-        f"{r['rows']:,} rows: draws alone {r['ratio_of_draws_alone']:.0f}, in processor time "
-        f"{r['ratio_of_processor_seconds']:.0f}, gradients {r['gradients']['coreset']:,} and "
-        f"{r['gradients']['all_rows']:,}, load {r['load_average']:.1f}"
+    noise = np.sqrt(2 / last["all_rows_effective"])
+    in_processor_time = "; ".join(
+        f"{r['rows']:,} rows, with a load of {r['load_average']:.1f} on the machine: "
+        + ", ".join(f"{w['ratio_of_processor_seconds']:.0f}" for c in r["coresets"] for w in c["readings"].values())
         for r in found["runs"]
     )
     lines += [
         "",
-        f"Four chains of {WARMUP:,} steps of adaptation and {DRAWS:,} draws each, on either side. *Effective draws*: "
-        "of the parameter that has fewest, of the coreset and of all rows. *Means off by*: the largest difference of "
-        f"posterior means, in posterior standard deviations; two means of so many draws differ by {noise:.2f} by "
-        f"themselves, and the largest of {COLUMNS + 1} by more. *Deviations*: those of the coreset's draws over those "
-        "of all rows.",
+        f"{CHAINS * DRAWS:,} draws in every row, by NUTS of {CHAINS} chains. *Effective draws*: of the parameter that "
+        "has fewest, of the coreset and of all rows. *Means off by*: the largest difference of posterior means, in "
+        f"posterior standard deviations; two means of so many draws differ by {noise:.2f} by themselves, and the "
+        f"largest of {COLUMNS + 1} by more. *Deviations*: those of the coreset's draws over those of all rows.",
         "",
-        f"Ratios, all rows over coreset: {each}.",
+        f"The same ratios in processor time: {in_processor_time}.",
         "",
     ]
     return "\n".join(lines)
@@ -169,7 +205,7 @@ def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, nargs="+", default=[1e5])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()

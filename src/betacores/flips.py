@@ -49,7 +49,11 @@ def told_of_flips(model: Model, sample: ArraySource, theta: Float[np.ndarray, " 
     eta = linear_predictor(model, sample.x[some], theta)
     if not np.isfinite(eta).all():
         return []
-    fits = [_likelihood(eta, y, weights, rate) for rate in RATES]
+    fits, line = [], np.array([1.0, 0.0])
+    for rate in RATES:
+        # From where the last rate has led: lines of rates next to each other are alike.
+        fit, line = _likelihood(eta, y, weights, rate, line)
+        fits.append(fit)
     best = int(np.argmax(fits))
     if 2 * (fits[best] - fits[0]) < CLEAR:
         return []
@@ -59,9 +63,14 @@ def told_of_flips(model: Model, sample: ArraySource, theta: Float[np.ndarray, " 
     ]
 
 
-def _likelihood(eta: np.ndarray, y: np.ndarray, weights: np.ndarray, rate: float) -> float:
-    """Return the largest log-likelihood of labels with such a rate along a line `s η + b`, by Fisher scoring."""
-    line, reached = np.array([1.0, 0.0]), -np.inf
+def _likelihood(
+    eta: np.ndarray, y: np.ndarray, weights: np.ndarray, rate: float, line: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return the largest log-likelihood of labels with such a rate along a line `s η + b`, and the line.
+
+    By Fisher scoring, from a line that is near.
+    """
+    reached = -np.inf
     z = np.column_stack([eta, np.ones_like(eta)])
     for _ in range(TURNS):
         up = expit(z @ line)
@@ -75,4 +84,4 @@ def _likelihood(eta: np.ndarray, y: np.ndarray, weights: np.ndarray, rate: float
         information = (z * (weights * slope**2 / (p * (1 - p)))[:, None]).T @ z + 1e-9 * np.eye(2)
         step = np.linalg.solve(information, z.T @ (weights * y * slope / p))
         line = line + np.clip(step, -2.0, 2.0)
-    return reached
+    return reached, line

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from betacores.checks import check_choice, check_number, check_rows, check_seed
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction
+from betacores.cores import linear_algebra_in_place
 from betacores.coreset import Coreset, Likelihood
 from betacores.info import Info
 from betacores.models import Model
@@ -170,7 +171,7 @@ def summarize(
         chosen_beta = construction.beta(found.problem.model, None if beta == "auto" else beta)
         if checkpoint is not None:
             found.problem.source.journal = Journal(checkpoint, about_run(found.problem, info))
-        with single_precision():
+        with single_precision(), linear_algebra_in_place():
             coreset = run(found, construction, info, wanted, chosen_beta, progress)
         return brought_here(coreset, client) if passing else coreset
 

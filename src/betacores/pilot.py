@@ -10,9 +10,10 @@ starts from several points, each with a schedule of β:
 - ``middle``, for labels: the mode over the half of the rows next to the columns' medians, at β throughout. Wrong labels
   do most harm far out, and not even a large β lets go of them all at a mode that they have made.
 
-They run side by side on a sample of rows, first on its core, the rows with no cell far from its column's median: rows
-of great leverage hold the search at a poor mode next to them, though at a better one they count nothing. The best
-log-posterior wins and is polished on all rows. Every pass is a sum over blocks.
+They run side by side, first on some rows of a sample and of those on the core, the rows with no cell far from its
+column's median: rows of great leverage hold the search at a poor mode next to them, though at a better one they count
+nothing. Where that has led is the start on all of the sample. The best log-posterior wins and is polished on all rows.
+Every pass is a sum over blocks.
 
 Where the power integral is a constant, a few rows close together, closer than the model says rows are, can make a
 better log-posterior than all others: the density is highest there. What wins then is the mode that explains most rows,
@@ -32,6 +33,7 @@ from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
 from betacores.posteriors.gaussian import Gaussian, factorise, scaled_cholesky
+from betacores.robust import medians, quantiles
 from betacores.samples import SAMPLE_ROWS, last_step_tolerance
 from betacores.sampling import sample_rows
 from betacores.scores import default_score_beta, row_scores
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 LADDER = (0.0, *(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)
 DESCENT = (1.0, 0.5, 0.25, 0.1, 0.0)
 CORE_SCALES = 4.0
+# Starts are followed on so many rows of the sample, more if there are many parameters.
+ROUGH_ROWS, ROUGH_ROWS_A_PARAMETER = 5000, 50
 
 # Another mode counts as a rival when it is this many posterior standard deviations away and explains this share of
 # the rows the best one explains.
@@ -122,17 +126,21 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
         descent = [beta + (largest - beta) * share for share in DESCENT]
         starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
     # Rows of several clusters have no one middle to be far from.
-    core = sample if hasattr(model, "ordered") else sample.weighted(sample.weights * _core(model, sample))
+    few = _thinned(sample, p)
+    rough, farthest = scale * sample.row_count / few.row_count, _farthest(model, few)
+    core = few if hasattr(model, "ordered") else _within(few, farthest, CORE_SCALES)
     if model.response in ("binary", "classes"):
-        half = sample.weighted(sample.weights * _core(model, sample, scales=0.0))
         # As many lanes as below, though one would do: the program is compiled for them.
         lanes = np.tile(prior, (len(starts) + 1, 1))
-        near = grid_modes(model, half, lanes, np.full(len(lanes), beta), scale=scale).thetas[0]
+        half = _within(few, farthest, 0.0)
+        near = grid_modes(model, half, lanes, np.full(len(lanes), beta), scale=rough).thetas[0]
         starts["middle"] = (near, [beta] * rungs)
     names = list(starts)
     thetas = np.stack([starts[name][0] for name in names])
-    for betas in np.asarray([starts[name][1] for name in names]).T:
-        thetas = grid_modes(model, core, thetas, betas, scale=scale).thetas
+    # Rungs that ask for nothing new are passed over: without β all are the same.
+    schedules = np.asarray([starts[name][1] for name in names]).T
+    for betas in schedules[np.append(True, np.any(np.diff(schedules, axis=0), axis=1))]:
+        thetas = grid_modes(model, core, thetas, betas, scale=rough).thetas
     fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
     if hasattr(model, "ordered"):
         # Modes that differ by the order of interchangeable parts are one.
@@ -229,15 +237,25 @@ def _rivals(model: Model, sample: ArraySource, fit: GridFit, best: int, beta: fl
     )
 
 
-def _core(model: Model, sample: ArraySource, scales: float = CORE_SCALES) -> np.ndarray:
-    """Tell the rows whose every number is within a few scales of its column's median, at least half of all."""
+def _thinned(sample: ArraySource, parameters: int) -> ArraySource:
+    """Return rows enough to tell the neighbourhoods of modes apart; the last steps are made on all of the sample."""
+    stride = max(sample.row_count // max(ROUGH_ROWS, ROUGH_ROWS_A_PARAMETER * parameters), 1)
+    return rows_of(sample, np.arange(0, sample.row_count, stride))
+
+
+def _farthest(model: Model, sample: ArraySource) -> Float[np.ndarray, " n"]:
+    """Return how far each row's farthest number is from its column's median, in scales of the column."""
     table = sample.x
     if model.response == "real" and sample.y is not None:
         table = np.column_stack([sample.x, sample.y])
-    low, middle, high = np.quantile(table, (0.01, 0.5, 0.99), axis=0)
+    low, middle, high = quantiles(table, (0.01, 0.5, 0.99))
     away = np.abs(table - middle)
     # The spread of the central 98 % stands in where most cells of a column are equal, as with rare categories.
-    scale = np.median(1.5 * away, axis=0)
+    scale = 1.5 * medians(away)
     scale = np.where(scale > 0, scale, (high - low) / 2)
-    farthest = (away / np.where(scale > 0, scale, 1.0)).max(axis=1)
-    return farthest <= max(scales, np.median(farthest))
+    return (away / np.where(scale > 0, scale, 1.0)).max(axis=1)
+
+
+def _within(sample: ArraySource, farthest: Float[np.ndarray, " n"], scales: float) -> ArraySource:
+    """Return the rows whose every number is within so many scales, at least half of all, with the others at zero."""
+    return sample.weighted(sample.weights * (farthest <= max(scales, float(medians(farthest)))))

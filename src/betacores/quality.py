@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
-from scipy.special import logsumexp
 
 from betacores.divergence import Beta, as_beta
 from betacores.models.base import Model, Rows
@@ -80,15 +79,23 @@ def kl_estimate(
     if not (has_conjugate(model) and beta is None):
         log_weights = np.asarray(read, np.float64) + np.asarray(log_prior) + 0.5 * (noise**2).sum(1)
     ratio = np.asarray(read, np.float64) - target.over(thetas)
-    value = float(_divergences(ratio, log_weights))
-    samples = random.integers(draws, size=(BOOTSTRAPS, draws))
-    spread = float(np.std(_divergences(ratio[samples], log_weights[samples])))
-    return KLEstimate(max(value, 0.0), max(spread, ROUNDING))
+    drawn = random.integers(draws, size=(BOOTSTRAPS, draws)) + draws * np.arange(BOOTSTRAPS)[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=BOOTSTRAPS * draws).reshape(BOOTSTRAPS, draws)
+    value, *others = _divergences(ratio, log_weights, np.vstack([np.ones(draws), counts]))
+    return KLEstimate(max(value, 0.0), max(float(np.std(others)), ROUNDING))
 
 
-def _divergences(ratio: Float[np.ndarray, "*b s"], log_weights: Float[np.ndarray, "*b s"]) -> Float[np.ndarray, "*b"]:
-    normalised = log_weights - logsumexp(log_weights, axis=-1, keepdims=True)
-    return (np.exp(normalised) * ratio).sum(-1) + logsumexp(normalised - ratio, axis=-1)
+def _divergences(
+    ratio: Float[np.ndarray, " s"], log_weights: Float[np.ndarray, " s"], counts: Float[np.ndarray, "b s"]
+) -> Float[np.ndarray, " b"]:
+    """Return the divergence for every way to count the draws."""
+    turned = log_weights - ratio
+    tops = log_weights.max(), turned.max()
+    weights = np.exp(log_weights - tops[0])
+    sums = (counts @ np.column_stack([weights, np.exp(turned - tops[1]), weights * ratio])).T
+    # Where all that weighs is left out by chance, next to nothing is left.
+    weight, turned_weight = np.maximum(sums[:2], np.finfo(float).tiny)
+    return sums[2] / weight + np.log(turned_weight) - np.log(weight) + tops[1] - tops[0]
 
 
 @jax.jit

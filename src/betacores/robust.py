@@ -14,6 +14,26 @@ if TYPE_CHECKING:
 SCATTER_ROWS, CONCENTRATIONS, FARTHEST, RIDGE = 5000, 15, 1e6, 1e-6
 
 
+def quantiles(x: Float[np.ndarray, "rows ..."], shares: tuple[float, ...]) -> Float[np.ndarray, "shares ..."]:
+    """Return quantiles of every column, linear between cells, as NumPy's own are.
+
+    Those are sought one by one in columns that are not laid side by side; one sort of columns that are is many times
+    quicker.
+    """
+    ordered = np.sort(np.ascontiguousarray(np.transpose(x)), axis=-1)
+    places = (ordered.shape[-1] - 1) * np.asarray(shares)
+    low, high = np.floor(places).astype(int), np.ceil(places).astype(int)
+    below, above = ordered[..., low], ordered[..., high]
+    with np.errstate(invalid="ignore"):
+        between = below + (places - low) * (above - below)
+    return np.moveaxis(np.where(above == below, below, between), -1, 0).astype(ordered.dtype)
+
+
+def medians(x: Float[np.ndarray, "rows ..."]) -> Float[np.ndarray, " ..."]:
+    """Return the median of every column."""
+    return quantiles(x, (0.5,))[0]
+
+
 def robust_location_scale(
     x: Float[np.ndarray, "rows columns"],
 ) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
@@ -24,9 +44,9 @@ def robust_location_scale(
     factors make it the standard deviation of normal cells.
     """
     x = np.asarray(x, np.float64)
-    centre = np.median(x, 0)
+    centre = medians(x)
     away = np.abs(x - centre)
-    scale = 1.4826 * np.median(away, 0)
+    scale = 1.4826 * medians(away)
     scale = np.where(scale > 0, scale, 1.2533 * away.mean(0))
     return centre, np.where(scale > 0, scale, 1.0)
 

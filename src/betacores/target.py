@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jaxtyping import Array, Float
 
 # So many rows are summed directly.
-DIRECT_ROWS = 16_384
+DIRECT_ROWS = 8192
 # The remainder is estimated from so many others, more if there are many parameters, and known of half as many.
 REMAINDER_ROWS, ROWS_A_PARAMETER = 2048, 128
 # How far the quadratic is trusted, in root mean squared standard deviations of the posterior.

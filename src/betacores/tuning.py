@@ -57,8 +57,8 @@ ROW_GRID_POINTS = 8
 CHANCE, SURELY = 2.0, 6.0
 # A mode must explain this share of the rows that another explains.
 EXPLAINED = 0.8
-# Multiplications spent on the products of the rows' gradients, and the fewest rows to take them from.
-PRODUCT_WORK, FEWEST_ROWS = 3e10, 2000
+# Multiplications spent on the products of the rows' gradients, and the fewest and most rows to take them from.
+PRODUCT_WORK, FEWEST_ROWS, MOST_ROWS = 3e10, 2000, 5000
 
 
 class Tuning(NamedTuple):
@@ -226,7 +226,7 @@ def mean_products(
 ) -> Float[np.ndarray, "k k p p"]:
     """Return the mean over rows of `w² ∇f(a) ∇f(b)ᵀ` for every two lanes a and b."""
     lanes, p = thetas.shape
-    wanted = max(int(PRODUCT_WORK / (lanes * p) ** 2), FEWEST_ROWS)
+    wanted = int(np.clip(PRODUCT_WORK / (lanes * p) ** 2, FEWEST_ROWS, MOST_ROWS))
     # Samples are in random places but sorted; every so many rows is a sample of them.
     stride = -(-sample.row_count // wanted)
     rows = Rows(sample.x[::stride], None if sample.y is None else sample.y[::stride])

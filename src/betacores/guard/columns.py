@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from betacores.guard.model import NO_GROUP, Guard
+from betacores.robust import medians
 
 LEVELS = 20  # a column of more levels than this is treated as continuous
 GROUPS = 10  # groups of sound rows
@@ -94,13 +95,10 @@ def _common_step(gaps: np.ndarray) -> float:
 
 def _scales(column: np.ndarray) -> tuple[float, float, float]:
     """Return a column's centre and the robust scale of either side, each with a fallback where half the cells tie."""
-    center = float(np.median(column))
+    center = float(medians(column))
     away = column - center
-    both = float(np.median(np.abs(away)))
-    sides = []
-    for side in (-away[away < 0], away[away > 0]):
-        quartile = float(np.median(side)) if len(side) else 0.0
-        sides.append(quartile / 0.6745)
+    both = float(medians(np.abs(away)))
+    sides = [float(medians(side)) / 0.6745 if len(side) else 0.0 for side in (-away[away < 0], away[away > 0])]
     floor = 0.1 * max(both / 0.6745, 1e-30)
     below, above = (max(side, floor) if side > 0 else max(*sides, floor) for side in sides)
     if max(sides) == 0:

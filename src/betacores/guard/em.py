@@ -13,6 +13,7 @@ from scipy import special
 
 from betacores.guard.columns import UNSEEN_DAMAGE
 from betacores.guard.model import BAD_TAIL, NO_GROUP, Guard, columns_down, height, log_damaged, log_sound
+from betacores.robust import medians
 
 TAILS = np.array([3.0, 5.0, 8.0, 15.0, 30.0, 100.0], np.float32)  # degrees of freedom to choose from
 MOST_DAMAGE = 0.45  # more than this is no damage but a second population
@@ -39,7 +40,7 @@ def fit_mixture(
     still = guard.discrete > 0
     reference = guard.overall_spread
     # Where most cells tie (rain, capital gains), a group as narrow as the tie would make damage of all the others.
-    tied = np.median(np.abs(w - guard.overall_mean[:, None]), axis=1) < 0.1 * w.std(axis=1)
+    tied = medians(np.abs(w - guard.overall_mean[:, None]).T) < 0.1 * w.std(axis=1)
     narrowest = np.where(tied, np.float32(0.8), np.float32(0.1)) * reference
     groups = guard.share > NO_GROUP
     densities = np.full((len(groups), len(u)), -np.inf, np.float32)
@@ -53,7 +54,7 @@ def fit_mixture(
         columns = len(still)
         # Quantiles of χ² by its own special function: importing all of scipy.stats for them takes long.
         middle, far_out = 2 * special.gammaincinv(columns / 2, (0.5, 0.95))
-        cut = np.median(distance) / middle * far_out * 1.2
+        cut = medians(distance) / middle * far_out * 1.2
         damaged = (distance > cut).astype(np.float32) * doubted
         far = _away(w, guard.mean[densities.argmax(axis=0)].T, reference) > 4
         hits = damaged * np.where(far, np.float32(0.9), np.float32(0.1))
@@ -64,6 +65,9 @@ def fit_mixture(
         if damage:
             guard = _bad_step(guard, w, hits, damaged)
         densities = log_sound(guard, w)
+        # What the likelihood is matters only where the search may end, and the turn before.
+        if not damage and turn % 5 < 3 and turn + 1 < turns:
+            continue
         sound = log_total(densities) + special.log_expit(-guard.log_odds)
         cells, spared = log_damaged(columns_down(guard), w, np)
         bad = cells.sum(axis=0) + special.log_expit(guard.log_odds)

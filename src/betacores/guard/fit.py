@@ -33,6 +33,7 @@ from betacores.guard.model import (
     log_student,
     whitened,
 )
+from betacores.robust import medians, quantiles
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -75,7 +76,7 @@ def fit_guard(
         tail = np.where(best.discrete > 0, best.tail, TAILS[0])
         best = best._replace(tail=tail, spread=2 * best.spread, overall_spread=2 * best.overall_spread)
     kept = _believed(best, u)
-    ends = np.quantile(x[kept] if kept.any() else x, [0.005, 0.995], axis=0)
+    ends = quantiles(x[kept] if kept.any() else x, (0.005, 0.995))
     best = best._replace(
         typical_low=np.where(best.discrete > 0, best.low, ends[0]),
         typical_high=np.where(best.discrete > 0, best.high, ends[1]),
@@ -141,7 +142,7 @@ def _start(guard: Guard, u: np.ndarray, kept: np.ndarray) -> Guard:
     guard = guard._replace(mix=_whitening(u[kept], guard.discrete))
     w = u[kept] @ guard.mix
     still = guard.discrete > 0
-    median = np.where(still, 0.0, _medians(w))
+    median = np.where(still, 0.0, medians(w))
     scale = np.where(still, 1.0, _typical_distance(w, median))
     share = np.where(np.arange(GROUPS) == 0, 0.0, NO_GROUP)
     return guard._replace(
@@ -160,13 +161,8 @@ def _grouped(guard: Guard, u: np.ndarray, kept: np.ndarray, groups: int) -> Guar
     share, mean = guard.share.copy(), guard.mean.copy()
     share[:groups] = np.log(np.maximum(np.bincount(labels, minlength=groups), 1) / len(labels))
     for k in set(labels):
-        mean[k] = np.median(w[labels == k], axis=0) * ~still
+        mean[k] = medians(w[labels == k]) * ~still
     return guard._replace(share=share, mean=mean)
-
-
-def _medians(w: np.ndarray) -> np.ndarray:
-    """Return the columns' medians, each column laid side by side first, which is quicker."""
-    return np.median(np.ascontiguousarray(w.T), axis=1)
 
 
 def _nearest_groups(z: np.ndarray, groups: int) -> np.ndarray:
@@ -187,7 +183,7 @@ def _nearest_groups(z: np.ndarray, groups: int) -> np.ndarray:
 
 def _typical_distance(w: np.ndarray, median: np.ndarray) -> np.ndarray:
     """Return a robust scale of each column, not too small where half the cells tie."""
-    robust, plain = _medians(np.abs(w - median)) / 0.6745, w.std(axis=0)
+    robust, plain = medians(np.abs(w - median)) / 0.6745, w.std(axis=0)
     return np.maximum(np.where(robust > 0.1 * plain, np.maximum(robust, 0.3 * plain), plain), 1e-2)
 
 

@@ -136,7 +136,7 @@ def coordinates(guard: Guard, x: Any, xp: Any) -> Any:
     half = xp.where(away < 0, -0.5 / guard.scale_below, 0.5 / guard.scale_above)  # products are cheaper than divisions
     near = 2 * xp.sign(away) * _arcsinh(away * half, xp)
     if xp is np:
-        return _from_levels(guard, x, near, np)
+        return _from_levels(guard, x, near, np) if (guard.discrete > 0).any() else near
     # Most tables have no column of few levels, and a logarithm a cell is what costs.
     return jax.lax.cond((guard.discrete > 0).any(), lambda: _from_levels(guard, x, near, jnp), lambda: near)
 
