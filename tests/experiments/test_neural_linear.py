@@ -108,3 +108,9 @@ def test_the_spread_of_a_figure_is_that_of_other_trials():
     truth = np.std([ratio(made(200)) for _ in range(400)])
     said = [float(page.excess_with_spread(*made(200)).split()[2]) for _ in range(20)]
     assert np.mean(said) == pytest.approx(truth, rel=0.3)
+
+
+def test_the_median_trial_compares_trials_with_themselves():
+    # Medians of the columns are 2 and 3, but two trials of three fall.
+    before, after = np.array([[1.0], [2.0], [9.0]]), np.array([[0.9], [3.0], [8.1]])
+    np.testing.assert_allclose(page.in_median_trial(after, before), [-10.0])
