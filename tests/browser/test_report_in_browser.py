@@ -73,6 +73,10 @@ def view(driver, size, scheme, media=""):
     wishes = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
     features = [{"name": name, "value": value} for name, value in wishes.items()]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    # Styles follow at once, but a page hears of the change in its next frame, which a busy machine delays.
+    driver.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+    )
 
 
 def column(driver, table, place):
