@@ -6,7 +6,7 @@ import pytest
 from plain_network import columns_that_go_together, in_batches, last_layer, poisoned
 
 from betacores.groups import Groups
-from betacores.neural.cleansing import Cleansing
+from betacores.neural.cleansing import IMPOSSIBLE, Cleansing
 from betacores.neural.fit import _batches
 from betacores.neural.selection import INITIAL, Basis, Incremental, Uniform
 from betacores.randomness import normals
@@ -222,6 +222,19 @@ class TestCleansing:
         now = path(cleansing(x, y, batches, seed), x, y, len(batches) - 1)[-1]
         assert sorted(now.batches) == list(range(len(batches)))
         assert len(now.rows) >= 0.95 * ROWS
+
+    @pytest.mark.parametrize("seed", seeds)
+    def test_a_few_rows_of_a_rare_kind_enter_unless_their_responses_are_of_no_other(self, seed):
+        x, y = line(seed)
+        batches = divided(seed=seed)
+        usual = x @ LINE + 0.3
+        few = np.argsort(usual)[:4]
+        # Where most responses are lowest these are as high as any, and far from the line.
+        y[few[:2]], y[few[2:]] = np.sort(y)[-5], y.max() + 10 * NOISE
+        now = path(cleansing(x, y, batches, seed), x, y, len(batches) - 1)[-1]
+        away = np.abs(y - usual)[few] / NOISE
+        assert away.min() > 1.1 * IMPOSSIBLE
+        assert np.isin(few, now.rows).tolist() == [True, True, False, False]
 
     def test_of_dirt_that_is_everywhere_next_to_nothing_enters(self):
         entered, planted = 0, 0

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from betacores.neural.judging import by_the_batch, held_out_error, held_out_noise, likely_clean, with_most
+from betacores.neural.judging import by_the_batch, held_out_error, held_out_noise, likely_clean, rare, with_most
 
 
 class TestWithMost:
@@ -62,6 +62,30 @@ class TestLikelyClean:
     def test_without_clean_batches_none_is(self):
         nowhere = np.zeros(4000, bool)
         assert not likely_clean(self.clean_error, nowhere, ~nowhere).any()
+
+
+class TestRare:
+    y = np.random.default_rng(0).uniform(-1, 1, 500)
+
+    def found(self, count):
+        impossible = np.arange(500) < count
+        return rare(impossible, ~impossible, self.y), impossible
+
+    def test_a_few_with_usual_responses_are(self):
+        assert self.found(10)[0].tolist() == self.found(10)[1].tolist()
+        assert not self.found(0)[0].any()
+
+    def test_more_than_a_few_are_not(self):
+        assert not self.found(11)[0].any()
+
+    def test_responses_that_no_other_row_has_are_not(self):
+        impossible = np.arange(500) < 4
+        y = np.where(np.arange(500) < 2, [[-1.5], [1.5]], self.y)
+        for one in y:
+            assert np.flatnonzero(rare(impossible, ~impossible, one)).tolist() == [2, 3]
+
+    def test_where_none_is_believed_none_is(self):
+        assert not rare(np.arange(500) < 4, np.zeros(500, bool), self.y).any()
 
 
 def test_dirt_comes_by_the_batch_or_is_everywhere():

@@ -4,10 +4,11 @@ Pursuit decides first which rows are doubtful: those with covariates that the gu
 apart from most, or with one that the robust fit to all rows, on the basis, finds unlikely. By how many of them it has a
 batch is of a clean kind or of another, and those of others wait until no clean one is left. Clean batches enter whole:
 the unlikely rows among them are what the network has not learnt yet, and would not learn without them; only if all
-batches are much alike, so that dirt may be anywhere, impossible ones are left out. How many rows are how unlikely in
-clean batches also tells which rows of the others are likely to be clean; those enter with them. Among the batches that
-may enter it takes the one whose vector, the sum of its rows', points best towards what the coreset lacks of the
-posterior of all rows that could enter.
+batches are much alike, so that dirt may be anywhere, impossible ones are left out, unless they are so few, and with
+responses so usual, that they are of a rare kind rather than dirt. How many rows are how unlikely in clean batches also
+tells which rows of the others are likely to be clean; those enter with them. Among the batches that may enter it takes
+the one whose vector, the sum of its rows', points best towards what the coreset lacks of the posterior of all rows that
+could enter.
 
 Once it is known which batches are clean, the guard learns from them alone what covariates are like: nothing is damaged
 there, so that it need not tell two fifths of damage from a population of its own.
@@ -36,6 +37,7 @@ from betacores.neural.judging import (
     held_out_error,
     held_out_noise,
     likely_clean,
+    rare,
     with_most,
 )
 from betacores.neural.kinds import clean_as_others, clean_batches
@@ -137,13 +139,14 @@ class Cleansing:
         error = np.abs(self.y - (z @ mode[:-1] + mode[-1])) / scale
         # Where dirt comes by the batch, clean batches are clean; else it may be anywhere.
         self.by_the_batch = by_the_batch(~believed, in_clean)
-        limit = np.inf if self.by_the_batch else IMPOSSIBLE
+        possible = np.full(len(error), True) if self.by_the_batch else error < IMPOSSIBLE
+        possible |= rare(trusted & ~possible, believed, self.y)
         # The network comes closer to rows it has seen than to any other: they are no measure, and the last one stays.
         if unseen.all() or (in_clean & unseen).sum() >= LEAST_OUTSIDE:
             self.likely = likely_clean(error, in_clean & unseen & trusted, trusted & ~in_clean)
-        self.kept = believed | np.where(in_clean, self.near & (error < limit), self.likely & trusted)
+        self.kept = believed | np.where(in_clean, self.near & possible, self.likely & trusted)
         if whole:
-            self.kept |= (self.batches.codes == INITIAL) & trusted & (error < limit)
+            self.kept |= (self.batches.codes == INITIAL) & trusted & possible
         self.units = WholeGroups(self.batches, self.kept)
 
     def _learn_covariates(self) -> bool:
@@ -176,7 +179,10 @@ class Cleansing:
 
 
 def _trust(guard: Guard, x: Float[np.ndarray, "n columns"]) -> Float[np.ndarray, " n"]:
-    return np.asarray(trust(guard, jnp.asarray(x)))
+    return np.asarray(_compiled_trust(guard, jnp.asarray(x)))
+
+
+_compiled_trust = jax.jit(trust)
 
 
 def _weight(vectors: Float[np.ndarray, "k s"], wanted: Float[np.ndarray, " s"]) -> float:

@@ -25,6 +25,8 @@ TAILS, CHANCE = (2.0, 3.0, 5.0, 10.0, 30.0), 0.05
 TIMES_DIRTIER, MORE_DIRTY = 3.0, 0.2
 # Responses apart from most by a gap of so many of their scales are doubtful whatever is predicted.
 GAP = 3.0
+# So small a share of impossible rows, with responses that others have too, is what is rare, and not dirt.
+FEW = 0.02
 NORMAL_QUARTILE = 0.6745
 
 
@@ -54,6 +56,29 @@ def by_the_batch(doubtful: Bool[np.ndarray, " n"], in_clean: Bool[np.ndarray, " 
     if in_clean.all() or not in_clean.any():
         return False
     return bool(doubtful[~in_clean].mean() > TIMES_DIRTIER * doubtful[in_clean].mean() + MORE_DIRTY)
+
+
+def rare(
+    impossible: Bool[np.ndarray, " n"], believed: Bool[np.ndarray, " n"], y: Float[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Return which impossible rows are rare rather than dirty: where they are few, those with a usual response.
+
+    The closer the network comes to most rows, the smaller is the error that is impossible. It cannot learn rows that it
+    is never shown, so that a few of a rare kind would stay out for ever. What is wrong about a response that others
+    have too, in so few rows, does little harm.
+
+    Parameters
+    ----------
+    impossible
+        Rows far from what is predicted for them.
+    believed
+        Rows between whose responses are the usual ones.
+    y
+        Responses.
+    """
+    if impossible.mean() > FEW or not believed.any():
+        return np.zeros(len(y), bool)
+    return impossible & (y >= y[believed].min()) & (y <= y[believed].max())
 
 
 def likely_clean(
