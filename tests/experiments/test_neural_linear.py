@@ -110,6 +110,18 @@ def test_the_spread_of_a_figure_is_that_of_other_trials():
     assert np.mean(said) == pytest.approx(truth, rel=0.3)
 
 
+def test_how_often_medians_fall_is_told_of_other_trials_too():
+    random = np.random.default_rng(5)
+    level = np.exp(0.3 * random.normal(size=(40, 1)))
+    falling = level * np.exp(np.linspace(0, -1, 6))
+    assert page.share_that_falls(falling) == 1
+    assert page.share_that_falls(falling[:, ::-1]) == 0
+    # Nothing but noise falls from one size to the next every other time.
+    flat = np.exp(random.normal(size=(400, 2)))
+    flat[:, 1] *= np.median(flat[:, 0]) / np.median(flat[:, 1])
+    assert page.share_that_falls(flat) == pytest.approx(0.5, abs=0.15)
+
+
 def test_the_median_trial_compares_trials_with_themselves():
     # Medians of the columns are 2 and 3, but two trials of three fall.
     before, after = np.array([[1.0], [2.0], [9.0]]), np.array([[0.9], [3.0], [8.1]])

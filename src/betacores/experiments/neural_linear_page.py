@@ -75,6 +75,12 @@ def excess_with_spread(one: Float[np.ndarray, " trials"], other: Float[np.ndarra
     return f"{100 * (np.median(one) / np.median(other) - 1):+.1f} ± {spread:.1f} %"
 
 
+def share_that_falls(errors: Float[np.ndarray, "trials sizes"]) -> float:
+    """Return in which share of resamples of the trials the median falls, or stays, from every size to the next."""
+    trials = np.random.default_rng(0).integers(len(errors), size=(RESAMPLES, len(errors)))
+    return float(np.mean(np.all(np.diff(np.median(errors[trials], axis=1)) <= 0, axis=1)))
+
+
 def in_median_trial(
     one: Float[np.ndarray, "trials sizes"], other: Float[np.ndarray, "trials sizes"]
 ) -> Float[np.ndarray, " sizes"]:
@@ -135,7 +141,9 @@ def _aims(results: list[Task]) -> list[str]:
         "For pursuit, by medians over trials, at the sizes of the tables below. After ±, the standard deviation of a "
         f"figure over {RESAMPLES:,} resamples of its trials. A median over trials also jumps where one trial passes "
         "another; their geometric mean does not. *In the median trial*: errors on the same table are compared, trial "
-        "by trial, and the median of these comparisons is told, the worst of all sizes and baselines."
+        "by trial, and the median of these comparisons is told, the worst of all sizes and baselines. *At every size "
+        "in so many of the resamples*: how often the median would decrease throughout if the trials were drawn again; "
+        "where that is in few, whether it did is chance."
     )
     for case in cases(results):
         runs = of_case(results, case)
@@ -171,7 +179,8 @@ def _aims(results: list[Task]) -> list[str]:
             f"largest change from {sizes[where]} to {sizes[where + 1]} rows, "
             f"{excess_with_spread(errors[:, where + 1], errors[:, where])}; of the geometric mean over trials, "
             f"{100 * float((means[1:] / means[:-1] - 1).max()):+.1f} %; in the median trial, "
-            f"{in_median_trial(errors[:, 1:], errors[:, :-1]).max():+.1f} %"
+            f"{in_median_trial(errors[:, 1:], errors[:, :-1]).max():+.1f} %; at every size in "
+            f"{share_that_falls(errors):.0%} of the resamples"
         )
         lines.append(_held("the error decreases from size to size", rises.max() <= 0, rise))
         lines.append(_held("no worse than every baseline at every size", excess.max() <= 0, told))
