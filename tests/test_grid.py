@@ -7,9 +7,18 @@ import pytest
 from closed_forms import NOISE, exact_posterior, likelihood, source_of
 from scipy import optimize, special
 
-from betacores.grid import GridFit, _packed_derivatives, _plain_derivatives, grid_modes, last_step, priors_at
+from betacores.grid import (
+    GridFit,
+    _newton_steps,
+    _packed_derivatives,
+    _plain_derivatives,
+    grid_modes,
+    last_step,
+    priors_at,
+)
 from betacores.models import GaussianMean, LinearRegression, LogisticRegression, Rows
 from betacores.models.base import Model
+from betacores.posteriors.derivatives import Derivatives
 
 COUNT = 300
 BETAS = np.array([0.0, 0.1, 0.4, 1.0])
@@ -194,6 +203,28 @@ def test_no_further_steps_is_exactly_one_newton_step(grid):
         at = starts[k].astype(np.float64)
         step = -np.linalg.solve(hessian(loss, at), loss(at)[1])
         np.testing.assert_allclose(one.thetas[k], at + step, atol=1e-5)
+
+
+def test_steps_of_lanes_side_by_side_are_those_of_each_lane_alone():
+    """Sound lanes, one bent the wrong way, one that is no number."""
+    rng = np.random.default_rng(0)
+    roots = rng.normal(size=(5, 3, 3)) * np.array([1e-4, 1.0, 1e4])
+    hessians, gradients = -(roots.swapaxes(1, 2) @ roots), rng.normal(size=(5, 3))
+    hessians[2], hessians[4, 0, 0] = np.diag([-4.0, 2.0, -1e-12]), np.nan
+    priors, damping = np.tile(-0.5 * np.eye(3), (5, 1, 1)), np.array([0.0, 0.1, 0.0, 10.0, 0.0])
+    at = Derivatives(np.zeros(5), gradients, hessians)
+    steps, decrements = _newton_steps(at, priors, damping)
+    for k in range(5):
+        lane = slice(k, k + 1)
+        alone = _newton_steps(Derivatives(*(part[lane] for part in at)), priors[lane], damping[lane])
+        np.testing.assert_allclose(steps[k], alone[0][0], rtol=1e-12)
+        np.testing.assert_allclose(decrements[k], alone[1][0], rtol=1e-12)
+    damped = -hessians[1] + 0.1 * np.diag(np.maximum(-hessians[1].diagonal(), 0.5))
+    np.testing.assert_allclose(steps[1], np.linalg.solve(damped, gradients[1]), rtol=1e-6)
+    # Uphill along a direction bent the wrong way, as far as its sharpness says; no flatter than the prior.
+    np.testing.assert_allclose(steps[2], gradients[2] / [4.0, 2.0, 0.5], rtol=1e-12)
+    assert np.array_equal(steps[4], np.zeros(3))
+    assert np.isinf(decrements[4])
 
 
 @pytest.mark.parametrize("name", ["linear", "logistic"])

@@ -206,6 +206,27 @@ def test_a_search_on_a_sample_is_polished_on_all_rows(monkeypatch):
     assert sampled.log_posterior == pytest.approx(whole.log_posterior, rel=1e-5)
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("outliers", [0, 10])
+def test_without_beta_a_concave_model_s_one_mode_is_found_from_one_start(name, outliers):
+    """Also where rows far out hold a search that has begun without them at a place that is no mode."""
+    x, y, _ = table(name)
+    x[:outliers] *= 1e3
+    found = search(MODELS[name], as_source(x, y), 1.0, 0.0, 1.4)
+    exact = optimize.minimize(lambda at: -log_posterior(name, at, x, y, 0.0), found.theta.astype(float), method="BFGS")
+    np.testing.assert_allclose(found.theta, exact.x, rtol=1e-3, atol=1e-4)
+    assert log_posterior(name, found.theta.astype(float), x, y, 0.0) == pytest.approx(-exact.fun, abs=0.01)
+
+
+def test_the_whole_search_is_made_where_a_row_is_at_the_floor():
+    x, y, _ = table("linear")
+    # Its likelihood is the same whatever the line is, so that nothing pulls.
+    y[0] = 1e12
+    found = search(MODELS["linear"], as_source(x, y), 1.0, 0.0)
+    clean, error = clean_mode("linear", x[1:], y[1:], np.zeros(3))
+    assert np.abs((found.theta - clean) / error).max() < 0.1
+
+
 def test_wrong_labels_far_out_do_not_keep_the_search_from_the_better_mode():
     """A fifth of the rows of four classes; a mode as high as that which the clean rows lead to."""
     rng = np.random.default_rng(1)

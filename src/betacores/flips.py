@@ -26,6 +26,8 @@ RATES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.3
 # Twice the gain in log-likelihood from which on one speaks of flips.
 CLEAR = 10.0
 SEEN_ROWS, TURNS = 5000, 12
+# Rates are tried in order; after so many that were worse than an earlier one the others would be worse still.
+FALLEN = 3
 # Dirt that is seen is another matter: wrong labels far out look like flips, and are best left to β.
 MOST_SEEN = 0.03
 
@@ -54,6 +56,8 @@ def told_of_flips(model: Model, sample: ArraySource, theta: Float[np.ndarray, " 
         # From where the last rate has led: lines of rates next to each other are alike.
         fit, line = _likelihood(eta, y, weights, rate, line)
         fits.append(fit)
+        if len(fits) > FALLEN and max(fits) > max(fits[-FALLEN:]):
+            break
     best = int(np.argmax(fits))
     if 2 * (fits[best] - fits[0]) < CLEAR:
         return []

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import Beta
@@ -90,9 +89,7 @@ def grid_modes(
     likelihood, damping = look(thetas), np.zeros(len(betas))
     posterior, bend = with_prior(likelihood, thetas)
     for passes in range(steps + 1):
-        lanes = zip(*posterior, bend, damping, strict=True)
-        made = [_newton_step(Derivatives(*at), hessian, damped) for *at, hessian, damped in lanes]
-        step, decrement = np.stack([m[0] for m in made]), np.array([m[1] for m in made])
+        step, decrement = _newton_steps(posterior, bend, damping)
         arrived = (decrement <= tolerance) & (damping == 0) & np.isfinite(posterior.value)
         if arrived.all() or passes == steps:
             break
@@ -123,9 +120,9 @@ def grid_derivatives(
     return Derivatives(*(scale * part for part in total))
 
 
-def as_betas(betas: Float[np.ndarray, " k"]) -> Float[Array, " k"] | None:
+def as_betas(betas: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"] | None:
     """Return several β for a compiled program; None if all are zero, which asks no power integral of the model."""
-    return jnp.asarray(betas, jnp.float32) if np.any(betas) else None
+    return np.asarray(betas, np.float32) if np.any(betas) else None
 
 
 def last_step(model: Model, source: Source, fit: GridFit, betas: Float[np.ndarray, " k"], first: int = 0) -> GridFit:
@@ -138,8 +135,8 @@ def last_step(model: Model, source: Source, fit: GridFit, betas: Float[np.ndarra
     thetas, value, hessian = (part[first:] for part in (fit.thetas, fit.likelihood.value, fit.likelihood.hessian))
     gradients = reduce(source, _block_gradients, model, thetas, as_betas(betas[first:]))
     prior, held = priors_at(model, thetas), priors_at(model, fit.looked_at[first:])
-    lanes = zip(value, gradients + prior.gradient, hessian + held.hessian, held.hessian, strict=True)
-    steps = np.stack([_newton_step(Derivatives(*at), bend, 0.0)[0] for *at, bend in lanes])
+    at = Derivatives(value, gradients + prior.gradient, hessian + held.hessian)
+    steps, _ = _newton_steps(at, held.hessian, np.zeros(len(thetas)))
     return fit._replace(thetas=np.concatenate([fit.thetas[:first], (thetas + steps).astype(np.float32)]))
 
 
@@ -231,26 +228,43 @@ def _over_lanes(model: LinearPredictor, thetas: Array, z: Array, rows: Rows, bet
     return over_lanes(model, model.with_offset(thetas @ z, rows.x), rows.y, betas)
 
 
-def _newton_step(
-    at: Derivatives, prior_hessian: Float[np.ndarray, "p p"], damping: float
-) -> tuple[Float[np.ndarray, " p"], float]:
-    """Return the damped Newton step from a log-posterior's derivatives, and the squared Newton decrement."""
+def _newton_steps(
+    at: Derivatives, prior_hessians: Float[np.ndarray, "k p p"], damping: Float[np.ndarray, " k"]
+) -> tuple[Float[np.ndarray, "k p"], Float[np.ndarray, " k"]]:
+    """Return damped Newton steps from derivatives of log-posteriors, one a lane, and the squared Newton decrements."""
     # On the host: compiling a decomposition for every number of lanes would take longer than all the steps.
-    curvature = -at.hessian
+    curvatures = -at.hessian
     # No direction of the posterior is taken to be flatter than the flattest of the prior.
-    floor = max(-prior_hessian.diagonal().max(), 1e-6)
-    damped = curvature + damping * np.diag(np.maximum(np.abs(curvature.diagonal()), floor))
-    if not np.all(np.isfinite(damped)) or not np.all(np.isfinite(at.gradient)):
-        return np.zeros_like(at.gradient), np.inf
+    floors = np.maximum(-np.einsum("kpp->kp", prior_hessians).max(1), 1e-6)
+    sharpness = np.maximum(np.abs(np.einsum("kpp->kp", curvatures)), floors[:, None])
+    damped = curvatures + (damping[:, None] * sharpness)[:, :, None] * np.eye(sharpness.shape[1])
+    lost = ~(np.isfinite(damped).all((1, 2)) & np.isfinite(at.gradient).all(1))
+    damped[lost], gradients = np.eye(sharpness.shape[1]), np.where(lost[:, None], 0.0, at.gradient)
     try:
-        scale, factor = scaled_cholesky(damped)
-        step = np.linalg.solve(factor.T, np.linalg.solve(factor, at.gradient / scale)) / scale
+        steps = _downhill(damped, gradients)
+    except np.linalg.LinAlgError:
+        steps = np.stack([_lifted_step(*lane) for lane in zip(damped, gradients, floors, strict=True)])
+    return steps, np.where(lost, np.inf, np.einsum("kp,kp->k", gradients, steps))
+
+
+def _downhill(curvatures: Float[np.ndarray, "*k p p"], gradients: Float[np.ndarray, "*k p"]) -> np.ndarray:
+    """Return the steps to where the gradients vanish; NumPy's error if a curvature is not positive definite."""
+    scale, factor = scaled_cholesky(curvatures)
+    half = np.linalg.solve(factor, (gradients / scale)[..., None])
+    return np.linalg.solve(np.swapaxes(factor, -1, -2), half)[..., 0] / scale
+
+
+def _lifted_step(
+    curvature: Float[np.ndarray, "p p"], gradient: Float[np.ndarray, " p"], floor: float
+) -> Float[np.ndarray, " p"]:
+    """Return the step of a lane, with directions that are bent the wrong way turned round."""
+    try:
+        return _downhill(curvature, gradient)
     except np.linalg.LinAlgError:
         # A direction bent the wrong way keeps its sharpness, so that a step along it keeps its length.
-        values, vectors = np.linalg.eigh(damped)
+        values, vectors = np.linalg.eigh(curvature)
         sharpness = np.maximum(np.abs(values), max(floor, np.abs(values).max() * np.finfo(np.float32).eps))
-        step = vectors @ ((vectors.T @ at.gradient) / sharpness)
-    return step, float(at.gradient @ step)
+        return vectors @ ((vectors.T @ gradient) / sharpness)
 
 
 _prior_derivatives = jax.jit(jax.vmap(prior_derivatives, (None, 0)))

@@ -10,7 +10,8 @@ starts from several points, each with a schedule of β:
 - ``middle``, for labels: the mode over the half of the rows next to the columns' medians, at β throughout. Wrong labels
   do most harm far out, and not even a large β lets go of them all at a mode that they have made.
 
-They run side by side, first on some rows of a sample and of those on the core, the rows with no cell far from its
+Without β a logarithmically concave model has one mode, and ``prior`` alone is followed. Otherwise all run side by side,
+first on some rows of a sample and of those on the core, the rows with no cell far from its
 column's median: rows of great leverage hold the search at a poor mode next to them, though at a better one they count
 nothing. Where that has led is the start on all of the sample. The best log-posterior wins and is polished on all rows.
 Every pass is a sum over blocks.
@@ -28,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.divergence import has_power_integral
+from betacores.divergence import FLOOR, has_power_integral
 from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
@@ -125,9 +126,12 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     if largest is not None and largest > beta:
         descent = [beta + (largest - beta) * share for share in DESCENT]
         starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
-    # Rows of several clusters have no one middle to be far from.
     few = _thinned(sample, p)
-    rough, farthest = scale * sample.row_count / few.row_count, _farthest(model, few)
+    rough = scale * sample.row_count / few.row_count
+    if beta == 0 and model.log_concave and (found := _only_mode(model, sample, few, prior, scale, rough)):
+        return found
+    # Rows of several clusters have no one middle to be far from.
+    farthest = _farthest(model, few)
     core = few if hasattr(model, "ordered") else _within(few, farthest, CORE_SCALES)
     if model.response in ("binary", "classes"):
         # As many lanes as below, though one would do: the program is compiled for them.
@@ -153,6 +157,18 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     # A start that did not converge is taken only if none did.
     best = max(range(len(names)), key=lambda k: (bool(fit.converged[k]), counts[k], values[k]))
     return Found(fit.thetas[best], names[best], _rivals(model, sample, fit, best, beta))
+
+
+def _only_mode(
+    model: Model, sample: ArraySource, few: ArraySource, start: Float[np.ndarray, " p"], scale: float, rough: float
+) -> Found | None:
+    """Return the mode without β of a concave model; None where the search is lost, or a row is at the floor."""
+    betas = np.zeros(1)
+    near = grid_modes(model, few, start[None], betas, scale=rough).thetas
+    fit = grid_modes(model, sample, near, betas, scale=scale)
+    if not fit.converged[0] or fit.likelihood.value[0] / scale <= FLOOR:
+        return None
+    return Found(fit.thetas[0], "prior", ())
 
 
 def _prior_mean(model: Model, p: int) -> Any:

@@ -148,3 +148,26 @@ def test_repr_names_the_class_and_its_settings():
     assert repr(LinearRegression(0.25)).startswith("LinearRegression(intercept=True, noise=0.25, prior=")
     assert "intercept=False" in repr(LogisticRegression(intercept=False))
     assert "(2, 2)" in repr(GaussianMean(COVARIANCE)), "a matrix is shown by its shape"
+
+
+def test_models_that_say_so_are_concave():
+    """Likelihood and prior bend down at any parameter, in every direction."""
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.normal(size=(40, 3)), jnp.float32)
+    numbers, labels, classes = rng.normal(size=40), rng.choice([-1.0, 1.0], 40), rng.integers(3, size=40)
+    responses = {"real": numbers, "binary": labels, "classes": classes}
+    concave = [kind for kind in MODELS.values() if kind.log_concave]
+    assert len(concave) == 4
+    for kind in concave:
+        names = ["a", "b", "c"]
+        model = kind(noise=0.5) if kind is LinearRegression else kind().bound(names, np.arange(3))
+        y = responses.get(kind.response)
+        rows = Rows(x, None if y is None else jnp.asarray(y, jnp.float32))
+
+        def height(theta, model=model, rows=rows):
+            each = jax.vmap(model.log_likelihood, (None, 0))(theta, rows)
+            return each.sum() + model.log_prior(theta)
+
+        for spread in (0.1, 1.0, 3.0):
+            theta = jnp.asarray(spread * rng.normal(size=model.parameter_count(3)), jnp.float32)
+            assert np.linalg.eigvalsh(jax.hessian(height)(theta)).max() < 0, kind.name

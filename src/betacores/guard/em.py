@@ -126,20 +126,19 @@ def _sound_step(
     still = guard.discrete > 0
     mean, spread = guard.mean.copy(), guard.spread.copy()
     groups = np.flatnonzero(guard.share > NO_GROUP)
-    square = []
     for k in groups:
         mean[k], spread[k] = _student_step(w, weights[k], mean[k], spread[k], guard.tail)
         near = 6 * reference
         mean[k] = np.where(still, 0.0, np.clip(mean[k], guard.overall_mean - near, guard.overall_mean + near))
         widest = WIDEST * reference
         spread[k] = np.where(still, 1.0, np.clip(spread[k], narrowest, widest))
-        square.append(_away(w, mean[k], spread[k]))
     share = guard.share.copy()
     share[groups] = np.log(np.maximum(weights[groups].sum(axis=1), 1.0) / max(weights.sum(), 1.0))
     overall_mean, overall_spread = _student_step(w, 1 - hits, guard.overall_mean, guard.overall_spread, guard.tail)
     tail = guard.tail
     if turn % 5 == 4 and w.shape[1] >= 50:
-        every, squares = weights[groups].ravel(), np.concatenate(square, axis=1)
+        every = weights[groups].ravel()
+        squares = np.concatenate([_away(w, mean[k], spread[k]) for k in groups], axis=1)
         total = every.sum()
         fits = [height(float(nu), np) * total - (nu + 1) / 2 * (np.log(1 + squares / nu) @ every) for nu in TAILS]
         tail = np.where(still, 10.0, TAILS[np.argmax(fits, axis=0)])

@@ -85,6 +85,8 @@ class Model(abc.ABC):
     response: ClassVar[Response] = "none"
     # Whether points that are no rows of the table can stand for rows: not where cells are codes, counts or above zero.
     movable: ClassVar[bool] = True
+    # Whether likelihood and prior are logarithmically concave in θ: without β there is one mode, and any start will do.
+    log_concave: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # What a model may give; `hasattr` tells.

@@ -32,6 +32,7 @@ class GaussianMean(Model):
     """
 
     name: ClassVar[str] = "gaussian-mean"
+    log_concave: ClassVar[bool] = True
 
     def __init__(self, covariance: ArrayLike = 1.0, prior: GaussianPrior | None = None):
         precision = precision_of(np.asarray(covariance, np.float64), "covariance")

@@ -36,6 +36,7 @@ class LinearRegression(LinearPredictor):
 
     name: ClassVar[str] = "linear"
     response: ClassVar[Response] = "real"
+    log_concave: ClassVar[bool] = True
 
     def __init__(
         self, noise: float | Literal["auto"] = "auto", intercept: bool = True, prior: GaussianPrior | None = None

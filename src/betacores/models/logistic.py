@@ -31,6 +31,7 @@ class LogisticRegression(LinearPredictor):
 
     name: ClassVar[str] = "logistic"
     response: ClassVar[Response] = "binary"
+    log_concave: ClassVar[bool] = True
 
     def __init__(self, intercept: bool = True, prior: GaussianPrior | None = None):
         self.intercept = bool(intercept)

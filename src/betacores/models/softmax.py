@@ -45,6 +45,7 @@ class SoftmaxRegression(SeveralPredictors):
 
     name: ClassVar[str] = "softmax"
     response: ClassVar[Response] = "classes"
+    log_concave: ClassVar[bool] = True
 
     def __init__(self, classes: int | None = None, intercept: bool = True, prior: GaussianPrior | None = None):
         whole = isinstance(classes, numbers.Integral) and not isinstance(classes, bool)

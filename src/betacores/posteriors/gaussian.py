@@ -92,14 +92,16 @@ def _lifted_factor(precision: Float[Array, "*k p p"], floor: Float[Array, "*k"])
     return jnp.swapaxes(upper, -1, -2) * signs[..., None, :]
 
 
-def scaled_cholesky(matrix: Float[np.ndarray, "p p"]) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+def scaled_cholesky(
+    matrix: Float[np.ndarray, "*k p p"],
+) -> tuple[Float[np.ndarray, "*k p"], Float[np.ndarray, "*k p p"]]:
     """Return the scales `s` that make a diagonal one, and the lower Cholesky factor of `matrix / s / sᵀ`, on the host.
 
     Equal diagonals first: columns of very different scale would otherwise fail for want of digits alone. A matrix that
     is not positive definite is NumPy's error.
     """
-    scale = np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float32).tiny))
-    return scale, np.linalg.cholesky(matrix / scale / scale[:, None])
+    scale = np.sqrt(np.maximum(np.einsum("...pp->...p", matrix), np.finfo(np.float32).tiny))
+    return scale, np.linalg.cholesky(matrix / scale[..., None, :] / scale[..., None])
 
 
 def gaussian_kl(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Tables of fewer rows get programs of their own length; longer ones share them.
 SHARED_FROM = 1024
+# A table of one block and no more cells is padded once for all passes: a search for modes makes dozens of them.
+MOST_HELD_CELLS = 1 << 22
 
 
 class ArraySource(Source):
@@ -64,14 +66,14 @@ class ArraySource(Source):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Yield all rows in canonical blocks, the last one padded."""
-        if jax.default_backend() != "cpu" and self.block_count == 1:
+        if self.block_count == 1 and (self.x.size <= MOST_HELD_CELLS or jax.default_backend() != "cpu"):
             yield from [self._only_block][first:]
         else:
             yield from self._cut(first)
 
     @cached_property
     def _only_block(self) -> Block:
-        """The one block of a short table, sent to an accelerator once and not at every pass."""
+        """The one block of a short table, padded and handed to the device once and not at every pass."""
         (block,) = self._cut(0)
         return block._replace(**dict(zip(("rows", "weights", "trust"), jax.device_put(block[:3]), strict=True)))
 
