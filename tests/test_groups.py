@@ -1,11 +1,13 @@
 """Groups of rows: who belongs where, sums over them, and whole groups chosen in place of rows."""
 
+import datetime
 import functools
 
 import jax
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import betacores as bc
@@ -97,6 +99,57 @@ class TestReading:
     def test_columns_that_are_not_there_are_named(self, groups):
         with pytest.raises(ValueError, match=r"groups: data has no column '(vendors|year)'; it has 'x', 'vendor'"):
             read_groups(groups, pd.DataFrame({"x": [1.0], "vendor": ["a"]}), 1)
+
+    def test_labels_may_be_called_like_columns(self):
+        frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0.0, 1.0, 0.5]})
+        for labels in (["x", "y", "x"], ["x", "z", "y"]):
+            groups, rest = read_groups(labels, frame, 3)
+            assert [groups.labels[code] for code in groups.codes] == labels
+            assert list(rest.columns) == ["x", "y"]
+
+    def test_groups_that_were_read_are_taken_as_they_are(self):
+        groups, rest = read_groups(["a", "b", "a"], None, 3)
+        assert read_groups(groups, rest, 3)[0] is groups
+        with pytest.raises(ValueError, match="a label for each of the 4 rows, got 3"):
+            read_groups(groups, rest, 4)
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            pa.chunked_array([["a", None], ["b"]]),
+            pd.Series(["a", None, "b"], dtype="string"),
+            pd.Series([1, None, 2], dtype="Int64"),
+            pl.Series(["a", None, "b"]),
+            np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[ns]"),
+            [1, pd.NA, 2],
+        ],
+        ids=lambda labels: f"{type(labels).__module__.split('.')[0]} {getattr(labels, 'dtype', '')}",
+    )
+    def test_missing_labels_are_named_whatever_holds_them(self, labels):
+        with pytest.raises(ValueError, match="groups: row 1 is in no group"):
+            read_groups(labels, None, 3)
+
+    def test_labels_are_plain_values_whatever_holds_them(self):
+        days = np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]")
+        assert read_groups(days, None, 2)[0].labels == [datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2)]
+        assert read_groups(pa.chunked_array([[3], [4]]), None, 2)[0].labels == [3, 4]
+        assert read_groups(pd.Categorical(["b", "a"]), None, 2)[0].labels == ["b", "a"]
+        rows = list(pd.Series(range(4)).groupby([0, 1, 0, 1]).groups.values())
+        assert read_groups(rows, None, 4)[0].codes.tolist() == [0, 1, 0, 1]
+
+    @pytest.mark.parametrize(
+        ("groups", "message"),
+        [
+            (5, "lists of row numbers, got int"),
+            ({"a": [0, 1, 2]}, "got dict"),
+            (pd.DataFrame({"a": [0, 1, 2]}), "got DataFrame"),
+            (np.zeros((3, 2)), r"one label a row, got shape \(3, 2\)"),
+            ([{1}, {2}, {3}], "the label of row 0 is a set"),
+        ],
+    )
+    def test_what_cannot_name_groups_is_told(self, groups, message):
+        with pytest.raises((TypeError, ValueError), match=f"groups: .*{message}"):
+            read_groups(groups, np.zeros((3, 1)), 3)
 
 
 class TestUnits:

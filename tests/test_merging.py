@@ -561,3 +561,16 @@ def test_clean_sites_raise_few_alarms_and_bad_ones_are_found(kind):
             missed += merged.info.sites[0]["trust"] > 0.1
     assert alarms <= 0.03 * merges
     assert missed == 0
+
+
+def test_an_update_of_a_coreset_of_groups_keeps_as_many_rows_as_it_takes():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(600, 2))
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(vendor=rng.choice(list("uvw"), 600))
+    y = x @ [1.0, -1.0] + 0.5 * rng.normal(size=600)
+    coreset = bc.summarize(frame, y, groups="vendor", max_groups=2)
+    updated = coreset.update(frame[["a", "b"]], y)
+    assert len(updated) > 2
+    assert updated.info.kl_estimate.value < 0.5
+    with pytest.raises(ValueError, match=r"'vendor'.*groups='vendor' too if it names groups"):
+        coreset.update(frame, y)

@@ -125,3 +125,43 @@ def test_a_random_ranking_is_a_permutation():
     assert sorted(random_ranking(groups, 0)) == list(range(GROUPS))
     assert random_ranking(groups, 0).tolist() == random_ranking(groups, 0).tolist()
     assert len({tuple(random_ranking(groups, seed)) for seed in range(20)}) > 10
+
+
+def test_labels_may_be_of_any_two_kinds():
+    x, y, groups, (held, truth) = game()
+    words = np.array(["no", "yes"])
+    plan = {"permutations": 60, "first": None, "most_rows": None}
+    by_words = shapley_values(x, words[y], groups, (held, words[truth]), **plan)
+    by_rows = shapley_values(x, y, [np.flatnonzero(groups.codes == k) for k in range(GROUPS)], (held, truth), **plan)
+    for found in (by_words, by_rows):
+        np.testing.assert_array_equal(found.values, shapley_values(x, y, groups, (held, truth), **plan).values)
+
+
+def test_nothing_is_known_of_a_group_that_was_not_looked_at():
+    x, y, groups, test = game()
+    found = shapley_values(x, y, groups, test, permutations=2, first=1)
+    assert np.isinf(found.standard_errors).sum() >= 3
+
+
+WRONG_INPUT = {
+    "a cell is missing": (lambda x, y, g, t: (np.where(np.arange(3) == 1, np.nan, x), y, g, t), "x: .*row 0, column 1"),
+    "one kind of label": (lambda x, y, g, t: (x, 0 * y, g, t), "y: expected labels of two kinds, got 1"),
+    "labels too few": (lambda x, y, g, t: (x, y[1:], g, t), "y: expected a label for each of the 400 rows"),
+    "other labels": (lambda x, y, g, t: (x, y, g, (t[0], t[1] + 5)), r"test\[1\]: expected the labels \[0, 1\], got"),
+    "other columns": (lambda x, y, g, t: (x, y, g, (t[0][:, 1:], t[1])), "test: expected the 3 columns of x, got 2"),
+    "nothing to predict": (lambda x, y, g, t: (x, y, g, (t[0][:0], t[1][:0])), r"test\[0\]: expected rows"),
+    "groups of other rows": (lambda x, y, g, t: (x, y, g.codes[1:], t), "groups: expected a label for each"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_INPUT)
+def test_wrong_input_is_told(wrong):
+    changed, message = WRONG_INPUT[wrong]
+    with pytest.raises(ValueError, match=message):
+        shapley_values(*changed(*game()), permutations=2)
+
+
+@pytest.mark.parametrize("setting", [{"permutations": 0}, {"first": 0}, {"most_rows": -1}, {"tolerance": 0.0}])
+def test_wrong_settings_are_told(setting):
+    with pytest.raises(ValueError, match=next(iter(setting))):
+        shapley_values(*game(), **{"permutations": 2, **setting})

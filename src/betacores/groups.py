@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from betacores.responses import is_missing
+
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
@@ -70,25 +72,32 @@ def read_groups(groups: Any, data: Any, rows: int) -> tuple[Groups, Any]:
     Parameters
     ----------
     groups
-        One label a row; the name of a column, or of several, whose combinations are the groups; or lists of row
-        numbers, one a group.
+        One label a row; the name of a column, or of several, whose combinations are the groups; lists of row numbers,
+        one a group; or `Groups` that were read before.
     data
         The table.
     rows
         Its number of rows.
     """
-    names = _column_names(groups, data)
+    if isinstance(groups, Groups):
+        return _of_all(groups, rows), data
+    names = _column_names(groups, data, rows)
     if names:
         columns, data = _taken_out(data, names)
         labels = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
         return _from_labels(labels, rows), data
     if _holds_rows(groups):
         return _from_rows([np.asarray(one) for one in groups], rows), data
-    labels = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-    return _from_labels(labels, rows), data
+    return _from_labels(_labels(groups), rows), data
 
 
-def _column_names(groups: Any, data: Any) -> list[str]:
+def _of_all(groups: Groups, rows: int) -> Groups:
+    if len(groups.codes) != rows:
+        raise ValueError(f"groups: expected a label for each of the {rows} rows, got {len(groups.codes)}.")
+    return groups
+
+
+def _column_names(groups: Any, data: Any, rows: int) -> list[str]:
     """Return the columns that groups are named by; none if they are given otherwise."""
     if isinstance(groups, str):
         asked = [groups]
@@ -100,24 +109,59 @@ def _column_names(groups: Any, data: Any) -> list[str]:
     if isinstance(groups, str) and not columns:
         raise ValueError(f"groups: {groups!r} names a column, and data has no names; pass a DataFrame, or the labels.")
     unknown = [name for name in asked if name not in columns]
-    if not unknown:
-        return asked
-    if isinstance(groups, str) or len(unknown) < len(asked):
+    # Labels of rows may be called like columns; names of columns are not said twice.
+    if not isinstance(groups, str) and len(asked) == rows and (unknown or len(set(asked)) < rows):
+        return []
+    if unknown and columns:
         raise ValueError(f"groups: data has no column {unknown[0]!r}; it has {', '.join(map(repr, columns[:10]))}.")
-    return []
+    return [] if unknown else list(dict.fromkeys(asked))
 
 
 def _taken_out(data: Any, names: list[str]) -> tuple[list[list], Any]:
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(data, eager_only=True)
-    return [frame[name].to_list() for name in names], frame.drop(names).to_native()
+    return [_cells(frame[name]) for name in names], frame.drop(names).to_native()
+
+
+def _cells(series: Any) -> list[Any]:
+    """Return the cells of a narwhals series, with None where there is nothing."""
+    empty = series.is_null().to_list()
+    return [None if nothing else cell for cell, nothing in zip(series.to_list(), empty, strict=True)]
+
+
+def _labels(groups: Any) -> list[Any]:
+    """Return labels as plain values, whatever holds them."""
+    import narwhals.stable.v2 as nw
+
+    native = nw.from_native(groups, allow_series=True, pass_through=True)
+    if isinstance(native, (nw.DataFrame, nw.LazyFrame)) or isinstance(groups, dict) or not np.iterable(groups):
+        raise TypeError(
+            "groups: expected a label for each row, the names of columns of data, or lists of row numbers, got "
+            f"{type(groups).__name__}."
+        )
+    if isinstance(native, nw.Series):
+        return _cells(native)
+    if not hasattr(groups, "tolist"):
+        return list(groups)
+    shape = np.asarray(groups).shape
+    if len(shape) != 1:
+        raise ValueError(
+            f"groups: expected one label a row, got shape {shape}; pass a tuple of labels for each row where several "
+            "make a group."
+        )
+    if isinstance(groups, np.ndarray) and groups.dtype.kind in "mM":
+        # In units of less than a microsecond NumPy would make numbers of times.
+        return groups.astype(f"{groups.dtype.kind}8[us]").tolist()
+    return groups.tolist()
 
 
 def _holds_rows(groups: Any) -> bool:
     # A tuple is a label of several parts.
     given = isinstance(groups, (list, tuple)) and bool(groups)
-    return given and all(isinstance(one, (list, range, np.ndarray)) and np.ndim(one) == 1 for one in groups)
+    return given and all(
+        isinstance(one, (list, range)) or (hasattr(one, "__array__") and np.ndim(one) == 1) for one in groups
+    )
 
 
 def _from_labels(labels: Sequence[Any], rows: int) -> Groups:
@@ -127,9 +171,15 @@ def _from_labels(labels: Sequence[Any], rows: int) -> Groups:
     codes = np.empty(rows, np.int64)
     for row, label in enumerate(labels):
         parts = label if isinstance(label, tuple) else (label,)
-        if any(part is None or part != part for part in parts):
+        if any(is_missing(part) for part in parts):
             raise ValueError(f"groups: row {row} is in no group (its label is {label!r}); give it one, or drop it.")
-        codes[row] = places.setdefault(label, len(places))
+        try:
+            codes[row] = places.setdefault(label, len(places))
+        except TypeError:
+            raise TypeError(
+                f"groups: the label of row {row} is a {type(label).__name__}, which cannot name a group; pass text, a "
+                "number, or a tuple of these."
+            ) from None
     return Groups(list(places), codes)
 
 

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from betacores.constructions.path import Path
 from betacores.coreset import Coreset
+from betacores.group_labels import as_json, from_json
 from betacores.groups import Groups
 from betacores.info import Info
 from betacores.models import MODELS, GaussianPrior, Model
@@ -166,13 +167,8 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         path=Path(rows["row"].to_numpy().astype(summary["dtypes"]["row"]), weights),
         path_X=_matrix(rows, columns),
         path_y=_response(rows, summary),
-        grouping=_groups_from(summary["groups"], scores["group"]) if "groups" in summary else None,
+        grouping=Groups(list(map(from_json, summary["groups"])), scores["group"]) if "groups" in summary else None,
     )
-
-
-def _groups_from(labels: list[Any], codes: np.ndarray) -> Groups:
-    # JSON has no tuples: what comes back as a list was one.
-    return Groups([tuple(label) if isinstance(label, list) else label for label in labels], codes)
 
 
 def is_coreset(folder: FilePath) -> bool:
@@ -221,7 +217,7 @@ def _summary(coreset: Coreset) -> dict[str, Any]:
         "labels": None if coreset.labels is None else _plain(coreset.labels),
         "dtypes": {"row": str(coreset.indices.dtype), "y": None if coreset.y is None else coreset.y.dtype.str},
         "info": _plain(vars(coreset.info)),
-        **({} if coreset.grouping is None else {"groups": _plain(coreset.grouping.labels)}),
+        **({} if coreset.grouping is None else {"groups": list(map(as_json, coreset.grouping.labels))}),
     }
 
 

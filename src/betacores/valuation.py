@@ -3,8 +3,9 @@
 The worth of a set of groups is the accuracy, on rows to be predicted, of the logistic regression fitted to their rows.
 A group's Shapley value is what it adds to the groups before it, averaged over all orders. Here orders are drawn at
 random and only the first few groups of each are looked at, as those that come later add next to nothing; groups of many
-rows enter with a random part of them. The fits of all beginnings of an order are made together: for a logistic
-regression each Newton step is two matrix products for all of them.
+rows enter with a random part of them. What these two leave out is no chance, and standard errors say nothing of it: let
+``first`` and ``most_rows`` be None for values without that error. The fits of all beginnings of an order are made
+together: for a logistic regression each Newton step is two matrix products for all of them.
 
 Reference: Ghorbani and Zou, "Data Shapley: equitable valuation of data for machine learning", ICML 2019; Manousakas and
 Mascolo, "β-Cores", WSDM 2021, for the comparison.
@@ -13,13 +14,14 @@ Mascolo, "β-Cores", WSDM 2021, for the comparison.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.groups import Groups
+from betacores.checks import check_number
+from betacores.groups import Groups, read_groups
 from betacores.precision import single_precision
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Values(NamedTuple):
 def shapley_values(
     x: Float[np.ndarray, "rows columns"],
     y: np.ndarray,
-    groups: Groups,
+    groups: Any,
     test: tuple[Float[np.ndarray, "others columns"], np.ndarray],
     *,
     permutations: int = 5000,
@@ -61,9 +63,9 @@ def shapley_values(
     Parameters
     ----------
     x, y
-        Rows and their labels, 0 and 1.
+        Rows of finite numbers and their labels, of two kinds.
     groups
-        Which group every row belongs to.
+        Which group every row belongs to: `Groups`, a label a row, or lists of row numbers.
     test
         Rows to be predicted, and their labels.
     permutations
@@ -79,17 +81,33 @@ def shapley_values(
     progress
         Called with the number of finished orders and their total.
     """
+    check_number("permutations", permutations, at_least=1, whole=True)
+    for name, value in (("first", first), ("most_rows", most_rows)):
+        if value is not None:
+            check_number(name, value, at_least=1, whole=True)
+    if tolerance is not None:
+        check_number("tolerance", tolerance, above=0)
+    (x, y), (others, answers) = _checked_rows(x, y, "x", "y"), _checked_rows(*test, "test[0]", "test[1]")
+    if others.shape[1] != x.shape[1]:
+        raise ValueError(f"test: expected the {x.shape[1]} columns of x, got {others.shape[1]}.")
+    kinds = np.unique(y)
+    if len(kinds) != 2:
+        raise ValueError(f"y: expected labels of two kinds, got {len(kinds)}: {kinds[:5].tolist()}.")
+    unknown = answers[~np.isin(answers, kinds)]
+    if unknown.size:
+        raise ValueError(f"test[1]: expected the labels {kinds.tolist()}, got {unknown[0]!r}.")
+    groups, _ = read_groups(groups, x, len(x))
     count = len(groups)
     looked_at = min(first or count, count)
     random = np.random.default_rng(seed)
     rows, sizes = _rows_of_groups(groups, most_rows, random)
     features = np.column_stack([x, np.ones(len(x))]).astype(np.float32)
-    signs = np.where(np.asarray(y) == 1, 1, -1).astype(np.float32)
-    held = np.column_stack([test[0], np.ones(len(test[0]))]).astype(np.float32)
-    held = held * np.where(np.asarray(test[1]) == 1, 1, -1).astype(np.float32)[:, None]
+    signs = np.where(y == kinds[1], 1, -1).astype(np.float32)
+    held = np.column_stack([others, np.ones(len(others))]).astype(np.float32)
+    held = held * np.where(answers == kinds[1], 1, -1).astype(np.float32)[:, None]
     table = jnp.asarray(features[rows] * signs[rows][..., None])  # (groups, most, p): rows times their sign
     present = jnp.asarray(np.arange(rows.shape[1]) < sizes[:, None], jnp.float32)
-    total, squares, done = np.zeros(count), np.zeros(count), 0
+    total, squares, seen, done = np.zeros(count), np.zeros(count), np.zeros(count, int), 0
     with single_precision():
         while done < permutations:
             some = min(TOGETHER, permutations - done)
@@ -100,12 +118,13 @@ def shapley_values(
             for order, gain in zip(orders[:some], added, strict=True):
                 total[order] += gain
                 squares[order] += gain**2
+                seen[order] += 1
             done += some
             if progress is not None:
                 progress(done, permutations)
-            if tolerance is not None and done > 2 * TOGETHER and _errors(total, squares, done).max() <= tolerance:
+            if tolerance is not None and done > 2 * TOGETHER and _errors(total, squares, seen, done).max() <= tolerance:
                 break
-    return Values(total / done, _errors(total, squares, done), done)
+    return Values(total / done, _errors(total, squares, seen, done), done)
 
 
 def random_ranking(groups: Groups, seed: int = 0) -> Int[np.ndarray, " groups"]:
@@ -113,8 +132,23 @@ def random_ranking(groups: Groups, seed: int = 0) -> Int[np.ndarray, " groups"]:
     return np.random.default_rng(seed).permutation(len(groups))
 
 
-def _errors(total: np.ndarray, squares: np.ndarray, count: int) -> np.ndarray:
-    return np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0) / count)
+def _checked_rows(x: Any, y: Any, table: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of numbers and their labels, or say what is wrong with them."""
+    x, y = np.asarray(x, np.float64), np.asarray(y)
+    if x.ndim != 2 or not len(x):
+        raise ValueError(f"{table}: expected rows and columns of numbers, got shape {x.shape}.")
+    if not np.isfinite(x).all():
+        row, column = np.argwhere(~np.isfinite(x))[0].tolist()
+        raise ValueError(f"{table}: expected finite numbers, got {x[row, column]} in row {row}, column {column}.")
+    if y.shape != x.shape[:1]:
+        raise ValueError(f"{labels}: expected a label for each of the {len(x)} rows, got shape {y.shape}.")
+    return x, y
+
+
+def _errors(total: np.ndarray, squares: np.ndarray, seen: np.ndarray, count: int) -> np.ndarray:
+    """Return standard errors; none can be told of a group that was looked at less than twice."""
+    errors = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0) / count)
+    return np.where(seen > 1, errors, np.inf)
 
 
 def _rows_of_groups(

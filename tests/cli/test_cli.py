@@ -20,9 +20,12 @@ COMMANDS = ("summarize", "report", "compare", "datasets", "demo", "reproduce")
 def test_help_is_quick_and_does_not_import_jax():
     times = []
     for _ in range(5):
-        started = time.perf_counter()
+        # Of the processor: the clock also counts what others do on the machine.
+        before = os.times()
         done = betacores("--help")
-        times.append(time.perf_counter() - started)
+        after = os.times()
+        spent = (after.children_user - before.children_user, after.children_system - before.children_system)
+        times.append(sum(spent))
         assert done.returncode == 0
         for command in COMMANDS:
             assert command in done.stdout

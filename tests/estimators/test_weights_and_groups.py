@@ -136,3 +136,14 @@ def test_labels_of_rows_name_groups_and_more_than_there_are_is_all(lines, light)
     for estimator in (CoresetRegressor, CoresetSelector):
         fitted = estimator(**{**light, "size": "auto"}, max_groups=100).fit(x, y, groups=labels)
         assert set(fitted.coreset_.groups) <= set(labels)
+
+
+def test_labels_may_be_called_like_columns(lines, light):
+    x, y = lines
+    frame = pd.DataFrame(x, columns=list("abc")).assign(sensor=np.where(np.arange(len(x)) % 3, "a", "other"))
+    for labels in ("sensor", np.where(np.arange(len(x)) % 3, "a", "b")):
+        fitted = CoresetRegressor(**{**light, "size": "auto"}, max_groups=1).fit(
+            frame[[*"abc", "sensor"]] if isinstance(labels, str) else frame[[*"abc"]], y, groups=labels
+        )
+        assert fitted.coreset_.groups in (["a"], ["b"], ["other"])
+        assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]

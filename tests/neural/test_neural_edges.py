@@ -113,6 +113,23 @@ def test_fewer_rows_than_a_batch(method):
     assert len(fit.indices) <= 3
 
 
+@pytest.mark.parametrize("rows", [3, 5, 8, 12])
+def test_few_clean_rows_are_all_kept(rows):
+    """Of so few nobody can tell which are dirty; a robust fit that believed two of them predicted thousands."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(rows, 3))
+        y = x[:, 0] + 0.1 * rng.normal(size=rows)
+        fit = fit_neural_linear(x, y, initial=rows, rounds=0, training=Training(steps=100))
+        assert sorted(fit.indices.tolist()) == list(range(rows))
+        mean, deviation = fit.predict(x)
+        assert np.abs(mean - y).max() < 2
+        assert deviation.min() > 0.05
+        y[1] = 1e9
+        fit = fit_neural_linear(x, y, initial=rows, rounds=0, training=Training(steps=20))
+        assert sorted(fit.indices.tolist()) == [0, *range(2, rows)]
+
+
 def test_one_column():
     x, y = curve(0, ROWS, 2)
     check(fitted(x[:, :1], y), x[:, :1])
@@ -177,6 +194,7 @@ def test_mistakes_that_are_named():
         ({"seed": -1}, ValueError, "seed"),
         ({"noise": -1.0}, ValueError, "noise: expected a finite number above 0"),
         ({"noise": float("nan")}, ValueError, "noise: expected a finite number above 0"),
+        ({"beta": 0.5}, ValueError, "beta: the method 'pursuit' has no use for it"),
     ]
     for plan, error, message in wrong:
         with pytest.raises(error, match=message):

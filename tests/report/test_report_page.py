@@ -235,3 +235,12 @@ def test_the_call_that_is_shown_makes_the_same_coreset():
     exec(shown, names)
     np.testing.assert_array_equal(names["coreset"].indices, coreset.indices)
     np.testing.assert_array_equal(names["coreset"].weights, coreset.weights)
+
+
+def test_a_coreset_of_groups_read_from_disk_takes_the_table_it_was_made_of(tmp_path):
+    x, y, _ = linear_table()
+    frame = pd.DataFrame(x, columns=[f"c{j}" for j in range(x.shape[1])]).assign(vendor=["u", "v"] * (len(x) // 2))
+    coreset = bc.summarize(frame, y, groups="vendor", max_groups=1, method="uniform")
+    coreset.save(tmp_path / "saved")
+    page = bc.load(tmp_path / "saved").report(frame, y)
+    assert page.summary["groups"]["total"] == 2

@@ -18,6 +18,7 @@ from betacores.coreset import Coreset
 from betacores.estimators.reading import column_names, is_plain, take_groups, take_response, take_rows, without
 from betacores.estimators.scaling import Scaling, as_given, robust_scaling
 from betacores.front_door import summarize
+from betacores.groups import Groups
 from betacores.inputs import encode_rows, read_weights
 from betacores.models import LinearRegression, Model
 from betacores.noise import robust_noise, told_of_exactness
@@ -65,7 +66,7 @@ class Table(NamedTuple):
     x: np.ndarray
     names: list[str]
     sample_weight: np.ndarray | None
-    groups: list[Any] | None
+    groups: Groups | None
     given: Given
 
     def scaling(self, y: np.ndarray | None) -> Scaling:
@@ -173,7 +174,7 @@ class CoresetEstimator(BaseEstimator):
 
     def _arguments(self, table: Table) -> dict[str, Any]:
         """Return the arguments of `summarize` that do not depend on units."""
-        groups = None if table.groups is None else len(set(table.groups))
+        groups = None if table.groups is None else len(table.groups)
         own = {
             "size": _at_most(self.size, len(table.x)),
             "beta": self.beta,

@@ -8,18 +8,18 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 
-from betacores.groups import read_groups
+from betacores.groups import Groups, read_groups
 from betacores.responses import is_missing
 from betacores.tables.reading import as_frame
 
 
-def take_groups(data: Any, groups: Any) -> tuple[Any, list[Any] | None, list[str]]:
-    """Return the table without the columns that name groups, a label for every row, and those columns' names."""
+def take_groups(data: Any, groups: Any) -> tuple[Any, Groups | None, list[str]]:
+    """Return the table without the columns that name groups, the groups, and those columns' names."""
     if groups is None:
         return data, None, []
     found, rest = read_groups(groups, data, len(data))
     kept = set(column_names(rest))
-    return rest, [found.labels[code] for code in found.codes], [name for name in column_names(data) if name not in kept]
+    return rest, found, [name for name in column_names(data) if name not in kept]
 
 
 def without(data: Any, names: list[str]) -> Any:

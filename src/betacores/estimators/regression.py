@@ -16,7 +16,6 @@ from betacores.coreset import Coreset
 from betacores.estimators.base import Summary, Table
 from betacores.estimators.prediction import Predictor, predictor
 from betacores.estimators.scaling import Scaling, as_given
-from betacores.groups import read_groups
 from betacores.models import LinearRegression, NegativeBinomialRegression
 
 if TYPE_CHECKING:
@@ -157,6 +156,5 @@ def neural(table: Table, y: np.ndarray, *, scaled: bool, arguments: Mapping[str,
     if table.sample_weight is not None:
         raise ValueError("sample_weight: the model 'neural-linear' takes rows as they are; leave it out.")
     scaling = table.scaling(y) if scaled else as_given(table.x)
-    batches = None if table.groups is None else read_groups(table.groups, table.x, len(y))[0]
-    fit = fit_neural_linear(scaling.table(table.x), scaling.response(y), batches=batches, **arguments)
+    fit = fit_neural_linear(scaling.table(table.x), scaling.response(y), batches=table.groups, **arguments)
     return Neural(fit, scaling)

@@ -19,6 +19,9 @@ def how_made(coreset: Coreset) -> dict[str, Any]:
     if coreset.method == "merge":
         return dict(asked.get("summaries", {}))
     made = {name: value for name, value in asked.items() if name not in OF_THE_TABLE}
+    if coreset.grouping is not None:
+        # That many groups were asked for; how many rows that is was left open.
+        made["size"] = "auto"
     if coreset.info.tuning is not None:
         made["beta"] = "auto"
     if made.get("score_beta") == default_score_beta(coreset.model, len(coreset.columns), coreset.beta):

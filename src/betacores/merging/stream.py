@@ -150,12 +150,14 @@ def _aligned(data: Any, present: Coreset, groups: Any) -> tuple[Any, list[str] |
     grouped = [groups] if isinstance(groups, str) else list(groups) if isinstance(groups, (list, tuple)) else []
     extra = [name for name in names if name not in present.columns and name not in grouped]
     missing = [name for name in present.columns if name not in names]
-    for what, found in (("no column", missing), ("a column that was not there before,", extra)):
-        if found:
-            raise ValueError(
-                f"data: the new rows have {what} {found[0]!r}; pass the columns of before: "
-                f"{', '.join(present.columns)}."
-            )
+    before = f"pass the columns of before: {', '.join(present.columns)}"
+    if missing:
+        raise ValueError(f"data: the new rows have no column {missing[0]!r}; {before}.")
+    if extra:
+        raise ValueError(
+            f"data: the new rows have a column that was not there before, {extra[0]!r}; {before}, or "
+            f"groups={extra[0]!r} too if it names groups."
+        )
     order = [frame.columns[names.index(name)] for name in present.columns]
     return frame.select(order + [name for name in frame.columns if str(name) in grouped]).to_native(), None
 

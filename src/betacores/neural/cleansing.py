@@ -42,10 +42,11 @@ from betacores.neural.judging import (
 )
 from betacores.neural.kinds import clean_as_others, clean_batches
 from betacores.neural.network import FARTHEST_CELL
-from betacores.neural.selection import INITIAL, Basis, Chosen, outside
+from betacores.neural.selection import INITIAL, Basis, Chosen, outside, spread_of
 from betacores.noise import robust_noise
 from betacores.pilot import pilot
 from betacores.posteriors.weighted import weighted_posterior
+from betacores.robust import robust_location_scale
 from betacores.scores import row_scores
 from betacores.sources import ArraySource
 
@@ -60,12 +61,16 @@ LEAST_TRUST = 0.5
 DRAWS = 300
 # Rows are judged anew each time that the coreset has grown by this share.
 GROWN = 1.5
+# Of fewer rows a parameter nobody can tell which are doubtful, but for responses so many scales off.
+LEAST_JUDGED, ABSURD = 5, 1e4
 # Fewer rows of clean batches, or fewer than twice the columns, say too little about covariates.
 LEAST_SOUND = 50
 
 
 class Cleansing:
     """Pursuit over batches, which are cleansed as they enter."""
+
+    unjudged = False
 
     def __init__(
         self,
@@ -78,6 +83,9 @@ class Cleansing:
     ):
         self.x, self.y, self.batches, self.given = x, y, batches, noise
         self.near, self.judged_at = with_most(y), 0
+        if len(y) < LEAST_JUDGED * (x.shape[1] + 1):
+            self._believe()
+            return
         self.trust = _trust(fit_guard(x), x) if guarded else None
         self.sound = self.likely = np.zeros(len(y), bool)
         on = np.clip(x, -FARTHEST_CELL, FARTHEST_CELL)
@@ -97,7 +105,7 @@ class Cleansing:
     def next(self, on: Basis, now: Chosen, key: PRNGKeyArray) -> Chosen:
         """Judge rows on the new basis, if the coreset has grown much, and take the batch that it lacks most."""
         noise_key, judge_key, draw_key = jax.random.split(key, 3)
-        if len(now.rows) >= GROWN * self.judged_at:
+        if len(now.rows) >= GROWN * self.judged_at and not self.unjudged:
             unseen = outside(len(self.y), now)
             scale = self.given or held_out_noise(on.predicted, self.y, unseen & self.kept, noise_key) or now.noise
             self.noise = self.given or held_out_error(on.predicted, self.y, unseen & self.kept) or now.noise
@@ -117,6 +125,16 @@ class Cleansing:
             batches = (*batches, int(left[gains.argmax()]))
         rows, weight = self._rows(batches), _weight(vectors[list(batches)], vectors.sum(0))
         return Chosen(batches, rows, np.full(len(rows), weight), self.noise, self.kept)
+
+    def _believe(self) -> None:
+        """Let in all rows but those with an absurd response, since they are too few to be judged."""
+        self.unjudged, self.trust = True, None
+        middle, scale = (part[0] for part in robust_location_scale(self.y[:, None]))
+        self.near = np.abs(self.y - middle) <= ABSURD * scale
+        self.scores, self.kept = self.near.astype(np.float64), self.near
+        self.noise = self.given or spread_of(self.y[self.near])
+        self.clean = np.arange(len(self.batches)) != INITIAL
+        self.units = WholeGroups(self.batches, self.kept)
 
     def _judge(
         self, z: Float[np.ndarray, "n p"], scale: float, unseen: Bool[np.ndarray, " n"], key: PRNGKeyArray

@@ -99,7 +99,7 @@ def fit_neural_linear(
     noise
         Standard deviation of clean responses around the prediction; estimated robustly if not given.
     beta
-        Of beta-cores; 0.5 if not given.
+        Of beta-cores, and only of it; 0.5 if not given.
     guard
         Whether pursuit models the covariates to tell rows with absurd ones.
     seed
@@ -118,6 +118,8 @@ def fit_neural_linear(
     _check_numbers(batch_size=batch_size, hidden=hidden, networks=networks, noise=noise, beta=beta, training=training)
     if guard is not None:
         check_choice("guard", guard, ("auto",))
+    if beta is not None and method != "beta-cores":
+        raise ValueError(f"beta: the method {method!r} has no use for it; leave it out, or choose method='beta-cores'.")
     unknown = set(settings) - (set(ALGORITHM_1) if method in ("beta-cores", "sparse-vi") else set())
     if unknown:
         name = min(unknown)

@@ -69,7 +69,7 @@ class Uniform:
 
     def first(self) -> Chosen:
         """Return the initial batch."""
-        return self._of(1, _given_noise(self.noise, self.y))
+        return self._of(1, self.noise or spread_of(self.y))
 
     def next(self, on: Basis, now: Chosen, key: PRNGKeyArray) -> Chosen:
         """Take the next batch of the order."""
@@ -114,7 +114,7 @@ class Incremental:
     def first(self) -> Chosen:
         """Return the initial batch, each row for itself."""
         rows = self.units.groups.members(np.array([INITIAL]))
-        return Chosen((INITIAL,), rows, np.ones(len(rows)), _given_noise(self.noise, self.y))
+        return Chosen((INITIAL,), rows, np.ones(len(rows)), self.noise or spread_of(self.y))
 
     def next(self, on: Basis, now: Chosen, key: PRNGKeyArray) -> Chosen:
         """Take a step of Algorithm 1."""
@@ -134,6 +134,6 @@ def outside(rows: int, now: Chosen) -> Bool[np.ndarray, " n"]:
     return absent
 
 
-def _given_noise(noise: float | None, y: Float[np.ndarray, " n"]) -> float:
+def spread_of(y: Float[np.ndarray, " n"]) -> float:
     """Return the noise to begin with, before there is a basis: the spread of the response."""
-    return noise or float(robust_location_scale(y[:, None])[1][0])
+    return float(robust_location_scale(y[:, None])[1][0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from betacores.coreset import Coreset
-from betacores.number_tables import read_table
+from betacores.number_tables import is_frame, read_table
 from betacores.origin import Origin
 from betacores.responses import read_response
 
@@ -96,7 +96,7 @@ def origin_of(coreset: Coreset, data: Any, y: Any) -> Origin:
         return coreset.origin
     if isinstance(data, Origin):
         return _checked(coreset, data)
-    x, columns = read_table(data)
+    x, columns = read_table(_without_others(coreset, data))
     if coreset.columns != columns:
         missing = [name for name in coreset.columns if name not in columns]
         if missing:
@@ -108,6 +108,17 @@ def origin_of(coreset: Coreset, data: Any, y: Any) -> Origin:
         raise ValueError(f"y: the model {coreset.model.name!r} has a response; pass it too: report(data, y).")
     response = None if y is None or coreset.y is None else read_response(y, len(x))
     return _checked(coreset, Origin(x, response))
+
+
+def _without_others(coreset: Coreset, data: Any) -> Any:
+    """Return a frame without the columns that the coreset has not, the response say or what named groups."""
+    if not is_frame(data):
+        return data
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(data, eager_only=True)
+    kept = [name for name in frame.columns if str(name) in coreset.columns]
+    return frame.select(kept).to_native() if len(kept) == len(coreset.columns) else data
 
 
 def _checked(coreset: Coreset, origin: Origin) -> Origin:
