@@ -1,5 +1,7 @@
 """Coresets on disk: an exact round trip, no pickle, and nothing half done."""
 
+import datetime
+import decimal
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -90,8 +92,24 @@ def test_round_trip_is_exact(tmp_path, y, model):
         np.array([0.1, 1 / 3], np.float32),
         np.array(["ä,\n\"'", "</script>"]),
         np.array([b"a", b"b"]),
+        np.array([datetime.date(2001, 1, 1), datetime.date(2002, 2, 2)]),
+        np.array(["2001-01-01T12:00", "2002-02-02"], "datetime64[ns]"),
+        np.array([decimal.Decimal("0.10"), decimal.Decimal("0.20")]),
     ],
-    ids=["text", "objects", "bool", "int8", "uint64", "float64", "float32", "odd text", "bytes"],
+    ids=[
+        "text",
+        "objects",
+        "bool",
+        "int8",
+        "uint64",
+        "float64",
+        "float32",
+        "odd text",
+        "bytes",
+        "dates",
+        "times",
+        "exact",
+    ],
 )
 def test_labels_of_any_dtype_come_back(tmp_path, labels):
     coreset = make(y=labels[TRUTH.astype(int)])

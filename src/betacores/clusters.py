@@ -37,8 +37,8 @@ def computing_on(client: Any) -> Iterator[Computing]:
     Parameters
     ----------
     client
-        A `distributed.Client`; the address of a scheduler; or None for the current client, or else a cluster on this
-        machine, with one process for each core, that ends with the block.
+        A `distributed.Client`; a cluster; the address of a scheduler; or None for the current client, or else a
+        cluster on this machine, with one process for each core, that ends with the block.
     """
     try:
         import distributed
@@ -51,7 +51,7 @@ def computing_on(client: Any) -> Iterator[Computing]:
     except ValueError:
         current = None
     client = current if client is None else client
-    if isinstance(client, str):
+    if isinstance(client, (str, distributed.deploy.Cluster)):
         try:
             found = distributed.Client(client, timeout=ANSWER, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -61,6 +61,8 @@ def computing_on(client: Any) -> Iterator[Computing]:
             ) from None
         with found:
             yield Computing(found, True)
+    elif client is not None and not isinstance(client, distributed.Client):
+        raise TypeError(f"client: expected a distributed.Client, a cluster or an address, got {client!r}.")
     elif client is not None:
         # Collections on another one than the current are nothing that Dask would compute by itself.
         yield Computing(client, client is not current)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from betacores.labels import in_microseconds
 from betacores.responses import is_missing
 
 if TYPE_CHECKING:
@@ -150,10 +151,7 @@ def _labels(groups: Any) -> list[Any]:
             f"groups: expected one label a row, got shape {shape}; pass a tuple of labels for each row where several "
             "make a group."
         )
-    if isinstance(groups, np.ndarray) and groups.dtype.kind in "mM":
-        # In units of less than a microsecond NumPy would make numbers of times.
-        return groups.astype(f"{groups.dtype.kind}8[us]").tolist()
-    return groups.tolist()
+    return (in_microseconds(groups) if isinstance(groups, np.ndarray) else groups).tolist()
 
 
 def _holds_rows(groups: Any) -> bool:

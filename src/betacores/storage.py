@@ -26,9 +26,9 @@ import pyarrow.parquet as pq
 
 from betacores.constructions.path import Path
 from betacores.coreset import Coreset
-from betacores.group_labels import as_json, from_json
 from betacores.groups import Groups
 from betacores.info import Info
+from betacores.labels import as_json, from_json, in_microseconds
 from betacores.models import MODELS, GaussianPrior, Model
 from betacores.names import distinct
 from betacores.quality import KLEstimate
@@ -138,8 +138,7 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
     if model is None:
         model = _model_from(summary["model"])
     else:
-        labels = None if summary["labels"] is None else np.asarray(summary["labels"])
-        model = model.bound(summary["columns"], labels).restored(summary["model"]["settings"])
+        model = model.bound(summary["columns"], _labels_from(summary)).restored(summary["model"]["settings"])
     kept, rows = pq.read_table(folder / "coreset.parquet"), pq.read_table(folder / "path.parquet")
     scores = read_numbers(folder / "scores.parquet")
     info = Info(**summary["info"])
@@ -163,12 +162,19 @@ def load(path: str | FilePath, *, model: Model | None = None) -> Coreset:
         beta=summary["beta"],
         info=info,
         columns=columns,
-        labels=None if summary["labels"] is None else np.asarray(summary["labels"], summary["dtypes"]["y"]),
+        labels=_labels_from(summary),
         path=Path(rows["row"].to_numpy().astype(summary["dtypes"]["row"]), weights),
         path_X=_matrix(rows, columns),
         path_y=_response(rows, summary),
         grouping=Groups(list(map(from_json, summary["groups"])), scores["group"]) if "groups" in summary else None,
     )
+
+
+def _labels_from(summary: dict[str, Any]) -> np.ndarray | None:
+    if summary["labels"] is None:
+        return None
+    labels = map(from_json, summary["labels"])
+    return np.fromiter(labels, object, len(summary["labels"])).astype(summary["dtypes"]["y"])
 
 
 def is_coreset(folder: FilePath) -> bool:
@@ -214,7 +220,7 @@ def _summary(coreset: Coreset) -> dict[str, Any]:
         "kept": len(coreset),
         "iterations": len(coreset.path.weights),
         "columns": coreset.columns,
-        "labels": None if coreset.labels is None else _plain(coreset.labels),
+        "labels": None if coreset.labels is None else list(map(as_json, in_microseconds(coreset.labels).tolist())),
         "dtypes": {"row": str(coreset.indices.dtype), "y": None if coreset.y is None else coreset.y.dtype.str},
         "info": _plain(vars(coreset.info)),
         **({} if coreset.grouping is None else {"groups": list(map(as_json, coreset.grouping.labels))}),

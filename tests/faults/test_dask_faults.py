@@ -109,7 +109,7 @@ def test_cluster_that_is_closed_in_mid_run_is_an_error():
 
 
 def test_worker_that_does_not_answer_is_an_error(monkeypatch):
-    monkeypatch.setattr("betacores.sources.dask_tables.ANSWER", 2.0)
+    monkeypatch.setattr("betacores.sources.workers.ANSWER", 2.0)
     with small_cluster() as (_, client, frame):
         pid = next(iter(client.run(os.getpid).values()))
         os.kill(pid, signal.SIGSTOP)

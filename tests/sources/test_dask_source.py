@@ -1,11 +1,14 @@
 """Rows on a Dask cluster of two processes: any partitions, the same coreset; and what is wrong is said at once."""
 
+import decimal
 import os
 import subprocess
 import sys
 import time
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scale_tables import NAMES, QUICK, ROWS, arrow_table, assert_same, in_pieces, logistic_table
 
@@ -61,6 +64,52 @@ def test_partitions_may_have_any_length(client, from_memory, ends):
     ours = bc.summarize(cut(FRAME, ends), target="y", client=client, **QUICK)
     assert_same(ours, from_memory)
     assert ours.columns == NAMES
+
+
+@pytest.mark.parametrize("when", ["scores", "at once"])
+def test_partitions_that_are_not_made_the_same_way_twice_are_an_error(client, tmp_path, when):
+    """Rows chosen by one making of a partition and looked up in another would be other rows."""
+    if when == "at once":
+        parts = cut(FRAME, [70_000]).map_partitions(lambda part: part.sample(frac=0.9), meta=FRAME.iloc[:0])
+        with pytest.raises(ValueError, match=r"data: partition \d has other rows than when it was looked at"):
+            bc.summarize(parts, target="y", client=client, **QUICK)
+        return
+    in_pieces(arrow_table(X, y=Y), tmp_path, [66_001])
+    rewritten = []
+
+    def rewrite(stage, *_):
+        if stage == when and not rewritten:
+            for path in sorted(tmp_path.glob("*.parquet")):
+                rewritten.append(path)
+                table = pq.read_table(path)
+                pq.write_table(table.take(np.arange(len(table))[::-1]), path)
+
+    with pytest.raises(ValueError, match=r"data: partition \d has other rows than when it was looked at"):
+        bc.summarize(dd.read_parquet(tmp_path), target="y", client=client, on_pass=rewrite, **QUICK)
+    assert rewritten
+
+
+def test_cells_of_kinds_that_files_may_hold_are_read_as_from_files(client, tmp_path):
+    exact = pa.array([decimal.Decimal(f"{value:.3f}") for value in X[:, 0]], pa.decimal128(9, 3))
+    labels = pa.array([decimal.Decimal(int(label)) for label in Y], pa.decimal128(3, 0))
+    table = pa.table({"a": exact, "b": X[:, 1], "c": X[:, 2], "y": labels})
+    pq.write_table(table, tmp_path / "t.parquet")
+    ours = bc.summarize(dd.read_parquet(tmp_path), target="y", client=client, **QUICK)
+    assert_same(ours, bc.summarize(tmp_path, target="y", **QUICK))
+    assert ours.labels.tolist() == [0.0, 1.0]
+
+
+def test_missing_words_are_named(client):
+    frame = FRAME.assign(y=pd.Series(WORDS, dtype="string").where(np.arange(ROWS) != 80_005))
+    with pytest.raises(ValueError, match="y: partition 1, row 10005 is missing"):
+        bc.summarize(cut(frame, [70_000]), target="y", client=client, **QUICK)
+
+
+def test_a_cluster_does_for_a_client(client, from_memory):
+    ours = bc.summarize(cut(FRAME, [70_000]), target="y", client=client.cluster, **QUICK)
+    assert_same(ours, from_memory)
+    with pytest.raises(TypeError, match=r"client: expected a distributed\.Client, a cluster or an address, got 5"):
+        bc.summarize(cut(FRAME, [70_000]), target="y", client=5, **QUICK)
 
 
 def test_current_client_is_taken_and_keeps_the_scores(client, from_memory):
@@ -184,7 +233,7 @@ class TestNobodyThere:
     @pytest.fixture(autouse=True)
     def short(self, monkeypatch):
         monkeypatch.setattr("betacores.clusters.ANSWER", 1.0)
-        monkeypatch.setattr("betacores.sources.dask_tables.ANSWER", 1.5)
+        monkeypatch.setattr("betacores.sources.workers.ANSWER", 1.5)
         started = time.monotonic()
         yield
         assert time.monotonic() - started < 30

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from betacores.responses import MOST_LABELS
+from betacores.responses import MOST_LABELS, is_missing
 from betacores.sources.base import BLOCK_ROWS, LARGEST_CELL
 from betacores.sources.cells import clipped
 from betacores.sources.cluster import Chunk, ClusterSource, in_order
+from betacores.sources.workers import check_workers
 
 if TYPE_CHECKING:
     from distributed import Client
-
-# Seconds that workers have to say what they run.
-ANSWER = 60.0
 
 
 class Spec(NamedTuple):
@@ -52,6 +50,13 @@ class Part(NamedTuple):
 
     x: np.ndarray
     y: np.ndarray | None
+
+
+class Known(NamedTuple):
+    """Number of a partition, and the sum of its bytes when it was looked at."""
+
+    number: int
+    sum: int
 
 
 class DaskTable:
@@ -95,7 +100,7 @@ class DaskTable:
             if name not in known:
                 raise ValueError(f"data: there is no column {name!r}; there are {', '.join(map(repr, known[:10]))}.")
         for name in columns or known:
-            if name != target and data.dtypes[name].kind not in "fiub":
+            if name != target and not _is_number(data.dtypes[name]):
                 raise ValueError(
                     f"data: column {name!r} is not numeric (it holds {data.dtypes[name]}); leave it out with "
                     "columns=[...], or encode it as numbers before."
@@ -114,9 +119,8 @@ class DaskTable:
             for j in range(k, len(self.found)):
                 low, high = max(begin, self.offsets[j]), min(end, self.offsets[j + 1])
                 if low < high:
-                    pieces.append(
-                        submit(_piece, self._parts[j], int(low - self.offsets[j]), int(high - self.offsets[j]))
-                    )
+                    known, within = Known(j, self.found[j].sum), slice(low - self.offsets[j], high - self.offsets[j])
+                    pieces.append(submit(_piece, self._parts[j], known, within))
             chunks.append(submit(_chunk, pieces, encode, begin, pure=False))
             firsts.append(begin // BLOCK_ROWS)
         about = {
@@ -136,45 +140,11 @@ class DaskTable:
         for k, part in enumerate(self._delayed):
             first, last = np.searchsorted(ids, self.offsets[k : k + 2])
             if last > first:
-                asked.append(_later(_rows_at)(_later(_part)(self._spec, *part), ids[first:last] - self.offsets[k]))
+                known, rows = Known(k, self.found[k].sum), ids[first:last] - self.offsets[k]
+                asked.append(_later(_piece)(_later(_part)(self._spec, *part), known, rows))
         found = list(in_order(self.client, self.client.compute(asked)))
         y = None if not self.has_response else np.concatenate([part.y for part in found])
         return np.concatenate([part.x for part in found]), y
-
-
-def check_workers(client: Client) -> None:
-    """Complain if there is no worker, or one without this package or with another version of it."""
-    from betacores import __version__
-
-    if client.status != "running":
-        raise ConnectionError(
-            f"client: the cluster cannot be reached (the client is {client.status}); start one, and try again."
-        )
-    try:
-        client.wait_for_workers(1, timeout=ANSWER)
-    except TimeoutError:
-        raise ConnectionError(
-            f"client: the cluster has no worker, not within {ANSWER:.0f} seconds; start some."
-        ) from None
-    try:
-        # What `client.run` does, with a limit to the wait.
-        answers = client.sync(client._run, _version, on_error="return", callback_timeout=ANSWER)
-    except TimeoutError:
-        raise ConnectionError(
-            f"client: a worker does not answer, not within {ANSWER:.0f} seconds; look at the cluster's dashboard."
-        ) from None
-    for worker, answer in answers.items():
-        if answer != __version__:
-            said = f"betacores {answer}" if isinstance(answer, str) else "no betacores"
-            raise RuntimeError(
-                f"client: the worker {worker} has {said}, this process {__version__}; install the same there."
-            )
-
-
-def _version() -> str:
-    import betacores
-
-    return betacores.__version__
 
 
 def _later(function: Callable[..., Any]) -> Any:
@@ -206,13 +176,30 @@ def _part(spec: Spec, table: Any, y: Any = None) -> Part:
     """Return a partition as numbers; on a worker."""
     if spec.columns is None:
         return Part(np.asarray(table), None if y is None else np.asarray(y))
-    x = np.column_stack([table[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in spec.columns])
+    x = np.column_stack([_numbers(table[name]) for name in spec.columns])
     if spec.target is None:
         return Part(x, None)
     response = table[spec.target]
     if response.dtype.kind in "fiub":
         return Part(x, response.to_numpy())
-    return Part(x, np.array([None if value is None or value != value else value for value in response], object))
+    if _is_number(response.dtype):
+        return Part(x, _numbers(response))
+    return Part(x, np.array([None if is_missing(value) else value for value in response], object))
+
+
+def _is_number(kind: Any) -> bool:
+    """Tell whether a column of a pandas type holds numbers, exact ones and categories that are numbers among them."""
+    kind = getattr(getattr(kind, "categories", None), "dtype", kind)
+    return kind.kind in "fiub" or str(kind).startswith("decimal")
+
+
+def _numbers(column: Any) -> np.ndarray:
+    if hasattr(column.dtype, "categories"):
+        column = column.astype(column.dtype.categories.dtype)
+    if str(column.dtype).startswith("decimal"):
+        # To the nearest number by the same rule as from files.
+        column = column.astype("float64[pyarrow]")
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _look(part: Part) -> Found:
@@ -253,11 +240,14 @@ def _sum(x: np.ndarray, y: np.ndarray | None) -> int:
     return zlib.crc32("\n".join(map(repr, y)).encode() if y.dtype.kind == "O" else np.ascontiguousarray(y).data, total)
 
 
-def _piece(part: Part, low: int, high: int) -> Part:
-    return Part(part.x[low:high], None if part.y is None else part.y[low:high])
-
-
-def _rows_at(part: Part, rows: np.ndarray) -> Part:
+def _piece(part: Part, known: Known, rows: Any) -> Part:
+    """Return rows of a partition, which may have been made again since it was looked at: it must be the same."""
+    if _sum(part.x, part.y) != known.sum:
+        raise ValueError(
+            f"data: partition {known.number} has other rows than when it was looked at. Either what it is made from "
+            "has changed in mid-run, or it is not made the same way twice, as by a random step without a seed; write "
+            "the collection to files and read it from there."
+        )
     return Part(np.asarray(part.x[rows]), None if part.y is None else part.y[rows])
 
 

@@ -1,4 +1,4 @@
-"""Labels of groups as JSON can hold them: text and numbers as they are, tuples as lists, others by kind and value.
+"""Labels of groups and classes as JSON can hold them: text and numbers as they are, tuples as lists, others by kind.
 
 What is of none of these kinds, an interval of pandas say, comes back as text.
 """
@@ -51,6 +51,11 @@ def as_json(label: Any) -> Any:
         if isinstance(label, kind.of):
             return {name: kind.text(label)}
     return {"text": str(label)}
+
+
+def in_microseconds(labels: np.ndarray) -> np.ndarray:
+    """Return an array of labels of which `tolist` makes plain values: of times in finer units it makes numbers."""
+    return labels.astype(f"{labels.dtype.kind}8[us]") if labels.dtype.kind in "mM" else labels
 
 
 def from_json(stored: Any) -> Any:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import betacores as bc
-from betacores.group_labels import as_json, from_json
+from betacores.labels import as_json, from_json
 
 LABELS = [
     *("north", "", 3, -2, True, 0.25, float("inf"), float("-inf")),
