@@ -105,7 +105,7 @@ ASKED = {
     "--target bought --method pursit": "Did you mean 'pursuit'",
     "--target bought --method psvi": "'psvi' moves points away from the rows",
     "--target bought --model logit": "Did you mean 'logistic'",
-    "--target bought --max-groups 2": "max_groups: there are no groups",
+    "--target bought --max-groups 2": "--max-groups: there are no groups; name their column with --groups",
     "--target bought --missing no": "missing: 'no' is not known",
     "--target bought --missing error": "income",
     "--target age --model logistic": "--model: 'logistic' is for two values, 'age' has 240; use 'linear'",
@@ -211,3 +211,10 @@ def test_a_bug_of_ours_is_told_apart_from_a_mistake(tmp_path):
     assert shown.returncode == 1
     assert "Traceback" in shown.stderr
     assert names(tmp_path) == {"t.csv"}
+
+
+def test_budgets_of_rows_and_of_groups_are_told_apart(tmp_path, refused):
+    rows = "".join(f"{j % 7},{'uv'[j % 2]},{j % 5}\n" for j in range(40))
+    (tmp_path / "t.csv").write_text("a,vendor,y\n" + rows)
+    told = refused("summarize", tmp_path / "t.csv", "--target", "y", "--groups", "vendor", "--size", "5")
+    assert "--size: with --groups the budget is --max-groups" in told

@@ -21,6 +21,7 @@ def asked(monkeypatch):
             indices=np.arange(10),
             weights=np.full(10, len(x) / 10),
             scores=np.ones(len(x)),
+            batches=[],
             predict=lambda x: (x @ theta[:-1] + theta[-1], np.full(len(x), 0.5)),
         )
 

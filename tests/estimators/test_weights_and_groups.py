@@ -8,6 +8,7 @@ import pytest
 import betacores as bc
 from betacores import CoresetClassifier, CoresetRegressor, CoresetSelector
 from betacores.models import LinearRegression
+from betacores.neural import Training
 from betacores.posteriors import gaussian_kl
 
 
@@ -147,3 +148,22 @@ def test_labels_may_be_called_like_columns(lines, light):
         )
         assert fitted.coreset_.groups in (["a"], ["b"], ["other"])
         assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_the_groups_that_were_kept_are_told_for_every_model(lines, light):
+    x, y = lines
+    labels = np.array(list("abcdefgh"))[np.arange(len(x)) % 8]
+    plan = {"training": Training(steps=20), "hidden": 4, "networks": 1}
+    neural = CoresetRegressor(model="neural-linear", max_groups=3, method_settings=plan).fit(x, y, groups=labels)
+    assert len(neural.groups_) == len(set(neural.groups_)) == 3
+    assert set(neural.groups_) <= set(labels)
+    assert neural.fit(x, y).groups_ is None
+    for settings, message in (({"seed": 1}, "'seed' is a parameter"), ({"batches": 2}, "'batches' is a parameter")):
+        with pytest.raises(ValueError, match=f"method_settings: {message}"):
+            CoresetRegressor(model="neural-linear", method_settings=settings).fit(x, y)
+    with pytest.raises(ValueError, match="max_groups: expected a whole number at least 1"):
+        CoresetRegressor(model="neural-linear", max_groups=0).fit(x, y, groups=labels)
+    for estimator in (CoresetRegressor, CoresetSelector):
+        fitted = estimator(**{**light, "size": "auto"}, max_groups=2).fit(x, y, groups=labels)
+        assert fitted.groups_ == fitted.coreset_.groups
+    assert CoresetSelector(**light).fit(x, y).groups_ is None

@@ -79,6 +79,10 @@ class Options:
 
     def read(self, *files: Path) -> Asked:
         """Return what is asked for of a table, in memory."""
+        if self.groups and self.size != "auto":
+            raise ValueError("--size: with --groups the budget is --max-groups; leave --size out.")
+        if not self.groups and self.max_groups != "auto":
+            raise ValueError("--max-groups: there are no groups; name their column with --groups, or leave it out.")
         from betacores.cli.columns import Wanted, asked_for
         from betacores.cli.reading import Dialect, read_whole
 

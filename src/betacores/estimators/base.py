@@ -183,21 +183,28 @@ class CoresetEstimator(BaseEstimator):
             "max_groups": self.max_groups if groups is None else _at_most(self.max_groups, groups),
             "seed": self._seed(),
         }
+        return {**own, **self._further({*own, "model", "guard", "sample_weight"})}
+
+    def _further(self, own: set[str]) -> dict[str, Any]:
+        """Return the settings of the method, none of which the estimator has itself."""
         further = dict(self.method_settings or {})
-        taken = [name for name in further if name in {*own, "model", "guard", "sample_weight"}]
+        taken = [name for name in further if name in own]
         if taken:
             raise ValueError(f"method_settings: {taken[0]!r} is a parameter of the estimator or of fit; pass it there.")
-        return {**own, **further}
+        return further
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(SEEDS))
 
-    def _learn(self, indices: np.ndarray, weights: np.ndarray, scores: np.ndarray | None) -> None:
+    def _learn(
+        self, indices: np.ndarray, weights: np.ndarray, scores: np.ndarray | None, groups: list[Any] | None
+    ) -> None:
         self.sample_indices_ = indices
         self.sample_weight_ = weights
         self.scores_ = scores
+        self.groups_ = groups
 
     def _read_rows(self, X: Any) -> np.ndarray:
         """Return rows to predict, checked against those of `fit`."""

@@ -71,6 +71,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         Numbers of the rows that were kept, and their weights.
     scores_
         For every row how much the model believes it: about 1 for clean rows, near 0 for outliers.
+    groups_
+        Labels of the groups that were kept, in order of selection; None without groups.
     n_features_in_, feature_names_in_
         Number of columns, and their names if the table has them.
 
@@ -106,7 +108,8 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         summary = self._summarise(table, labels, model, real=False)
         self._scaling, self._posterior = summary.scaling, predictor(summary.built)
         self.coreset_ = summary.coreset
-        self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores)
+        kept = None if table.groups is None else self.coreset_.groups
+        self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores, kept)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

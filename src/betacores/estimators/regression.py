@@ -46,6 +46,10 @@ class Regression(Protocol):
     def scores(self) -> Float[np.ndarray, " rows"] | None:
         """For every row how much the model believes it; None where the method does not ask."""
 
+    @property
+    def groups(self) -> list[Any]:
+        """Labels of the groups that were kept, in order of selection, if there were groups."""
+
     def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
         """Return mean and standard deviation of new responses."""
 
@@ -72,6 +76,11 @@ class OnCoreset:
     def scores(self) -> Float[np.ndarray, " rows"]:
         """For every row how much the model believes it."""
         return self.coreset.scores
+
+    @property
+    def groups(self) -> list[Any]:
+        """Labels of the groups that were kept, in order of selection, if there were groups."""
+        return self.coreset.groups
 
 
 @final
@@ -142,6 +151,11 @@ class Neural:
     def scores(self) -> Float[np.ndarray, " rows"] | None:
         """For every row how much the model believes it; None where the method does not ask."""
         return self.fit.scores
+
+    @property
+    def groups(self) -> list[Any]:
+        """Labels of the groups that entered after the rows to begin with, in their order."""
+        return list(self.fit.batches)
 
     def predict(self, x: Float[np.ndarray, "n columns"]) -> Moments:
         """Return mean and standard deviation of new responses."""

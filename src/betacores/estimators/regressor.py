@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from betacores.checks import check_choice
+from betacores.checks import check_choice, check_number
 from betacores.estimators.base import CoresetEstimator
 from betacores.estimators.regression import Regression, counting, linear, neural
 from betacores.models import LinearRegression, Model, NegativeBinomialRegression, PoissonRegression
@@ -71,6 +71,9 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
         Numbers of the rows that were kept, and their weights.
     scores_
         For every row how much the model believes it: about 1 for clean rows, near 0 for outliers.
+    groups_
+        Labels of the groups that were kept, in order of selection; None without groups.
+        For ``"neural-linear"`` those that entered after the rows to begin with.
     n_features_in_, feature_names_in_
         Number of columns, and their names if the table has them.
 
@@ -109,7 +112,7 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
             fitted = linear(summary) if real else counting(summary)
         self._regression = fitted
         self.coreset_ = fitted.coreset
-        self._learn(fitted.indices, fitted.weights, fitted.scores)
+        self._learn(fitted.indices, fitted.weights, fitted.scores, None if table.groups is None else fitted.groups)
         return self
 
     @overload
@@ -139,14 +142,16 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
                 "model: 'neural-linear' keeps batches of rows and has its own guard; leave size 'auto', say how many "
                 "batches by max_groups, and let guard be 'auto' or None."
             )
-        return {
+        if self.max_groups != "auto":
+            check_number("max_groups", self.max_groups, at_least=1, whole=True)
+        own = {
             "method": self.method,
             "beta": None if self.beta == "auto" else self.beta,
             "guard": self.guard,
             "rounds": None if self.max_groups == "auto" else self.max_groups,
             "seed": self._seed(),
-            **(self.method_settings or {}),
         }
+        return {**own, **self._further({*own, "batches"})}
 
     def _check_model(self) -> None:
         if isinstance(self.model, Model):

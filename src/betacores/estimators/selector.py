@@ -68,6 +68,8 @@ class CoresetSelector(CoresetEstimator):
         The `betacores.Coreset`, its rows, response and model in the table's units, without columns that are
         constant; words are 0/1 columns called ``column=level``, and its ``info.notes`` say what was imputed, pooled and
         left out.
+    groups_
+        Labels of the groups that were kept, in order of selection; None without groups.
     n_features_in_, feature_names_in_
         Number of columns, and their names if the table has them.
     """
@@ -96,7 +98,8 @@ class CoresetSelector(CoresetEstimator):
         if real and response is not None:
             response = _numbers(response)
         self.coreset_ = self._summarise(table, response, model, real=real).coreset
-        self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores)
+        kept = None if table.groups is None else self.coreset_.groups
+        self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores, kept)
         self._row_count = len(table.x)
         return self
 
