@@ -281,6 +281,34 @@ def test_what_cannot_be_merged_is_named(given, message):
         bc.merge(given())
 
 
+def test_rows_do_not_count_twice(tmp_path):
+    one, other, third = several("linear", 3)
+    first = bc.merge([one, other])
+    stored, part = bc.load(first.save(tmp_path / "merged")), bc.load(one.save(tmp_path / "one"))
+    cases = [
+        ([one, one.at(2)], "'site 0' and 'site 1' are the same summary, at one size or two.*pass it once"),
+        ([one.at(1), third, part], "'site 0' and 'site 2' are the same summary"),
+        ([first, other], "'site 1' was merged into 'site 0' already.*leave 'site 1' out"),
+        ([part.at(3), stored], "'site 0' was merged into 'site 1' already.*leave 'site 0' out"),
+        ([bc.merge([stored, third]), one], "'site 1' was merged into 'site 0' already"),
+        ([first, bc.merge([other, third])], "from one and the same summary.*merge the summaries themselves"),
+        ([one.update(*linear_table(5, 200, 3)), one], "'site 1' was merged into 'site 0' already"),
+    ]
+    for given, message in cases:
+        with pytest.raises(ValueError, match=message):
+            bc.merge(given)
+    assert bc.merge([stored, third]).row_count == 600
+
+
+def test_what_was_set_aside_may_be_merged_again_and_what_is_kept_of_summaries_is_bounded(monkeypatch):
+    one, other, third = several("linear", 3)
+    without = bc.merge([one, other], trust=[1, 0])
+    assert bc.merge([without, other]).row_count == 600
+    monkeypatch.setattr("betacores.merging.overlap.MOST_KEPT", 2)
+    record = bc.merge([bc.merge([one, other]), third]).info.sites
+    assert [len(site["summaries"]) for site in record] == [2, 1]
+
+
 def _named(names, seed=0):
     return replace(small("gaussian", seed), columns=list(names))
 
@@ -331,6 +359,8 @@ def test_a_coreset_without_rows_adds_its_row_count_and_nothing_else():
     assert exact_kl(merged, one.X, weights=one.weights) < 0.02
     assert (merged.indices >= 200).all()
     assert any("'empty'" in note for note in merged.info.notes)
+    with pytest.raises(ValueError, match="'empty' and 'again' are the same summary"):
+        bc.merge({"empty": nothing, "full": one, "again": nothing})
     with pytest.raises(ValueError, match="none of them holds a row"):
         bc.merge([nothing, _without_rows(small("gaussian", 2))])
 
@@ -494,6 +524,127 @@ def test_frames_are_matched_by_name(tmp_path):
         first.update(days()[1][:, :2])
 
 
+@functools.cache
+def answered(rows=200):
+    """A table with a response among its columns, and the summary of its first rows."""
+    x, y = linear_table(0, rows + 60, 3)
+    answer = np.where(special.expit(2 * y) > np.random.default_rng(0).uniform(size=rows + 60), "yes", "no")
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(answer=answer)
+    return frame, bc.summarize(frame[:rows], target="answer", beta=0.0, guard=None)
+
+
+def same_update(one, other):
+    np.testing.assert_array_equal(one.indices, other.indices)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert one.columns == other.columns
+
+
+def test_new_rows_may_be_in_files(tmp_path):
+    frame, first = answered()
+    day = frame[200:]
+    expected = first.update(day, target="answer")
+    day.to_parquet(tmp_path / "day.parquet", index=False)
+    day[["answer", "c", "a", "b"]].to_parquet(tmp_path / "turned.parquet", index=False)
+    (tmp_path / "folder").mkdir()
+    for k, part in enumerate((day[:20], day[20:])):
+        part.to_parquet(tmp_path / "folder" / f"{k}.parquet", index=False)
+    given = ["day.parquet", "turned.parquet", "folder", "folder/*.parquet"]
+    for place in [*(str(tmp_path / name) for name in given), [tmp_path / "day.parquet"]]:
+        same_update(first.update(place, target="answer"), expected)
+    rows = bc.summarize(days()[0], beta=0.0)
+    np.save(tmp_path / "x.npy", days()[1])
+    same_update(rows.update(tmp_path / "x.npy"), rows.update(days()[1]))
+    with pytest.raises(ValueError, match="needs a response; pass y, one value a row, or target="):
+        first.update(tmp_path / "day.parquet")
+    np.save(tmp_path / "x.npy", days()[1][:, :2])
+    with pytest.raises(ValueError, match="expected the 3 columns of before, got 2"):
+        rows.update(tmp_path / "x.npy")
+
+
+def test_columns_of_files_are_found_by_name_or_named(tmp_path):
+    frame, first = answered()
+    day, path = frame[200:], tmp_path / "day.parquet"
+    day.assign(later=1.0).to_parquet(path, index=False)
+    with pytest.raises(ValueError, match=r"was not there before, 'later'; pass columns=\['a', 'b', 'c'\]"):
+        first.update(path, target="answer")
+    same_update(
+        first.update(path, target="answer", columns=["c", "b", "a"]),
+        first.update(day, target="answer"),
+    )
+    with pytest.raises(ValueError, match=r"no column 'b'.*a, b, c"):
+        first.update(path, target="answer", columns=["a", "c"])
+    with pytest.raises(ValueError, match="columns: it is for files"):
+        first.update(day, target="answer", columns=["a", "b", "c"])
+
+
+def test_new_rows_of_more_than_a_block_are_read_where_they_are(tmp_path, monkeypatch):
+    rng, seen = np.random.default_rng(2), []
+    frame = pd.DataFrame(rng.normal(1, 1, (70_000, 3)), columns=["a", "b", "c"])
+    first = bc.summarize(frame[:500], beta=0.0)
+    frame[["c", "a", "b"]].to_parquet(tmp_path / "large.parquet", index=False)
+    monkeypatch.setattr("betacores.sources.parquet.ParquetReader.table", lambda reader: seen.append(reader))
+    found = first.update(tmp_path / "large.parquet")
+    assert not seen
+    assert (found.row_count, found.columns) == (70_500, ["a", "b", "c"])
+    new = found.indices[found.indices >= 500] - 500
+    np.testing.assert_allclose(found.X[found.indices >= 500], frame.to_numpy()[new])
+
+
+@pytest.mark.slow
+def test_new_rows_may_be_on_a_cluster():
+    distributed, dd = pytest.importorskip("distributed"), pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(np.random.default_rng(2).normal(1, 1, (70_000, 3)), columns=["a", "b", "c"])
+    first = bc.summarize(frame[:500], beta=0.0)
+    expected = first.update(frame)
+    with distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
+        found = first.update(dd.from_pandas(frame[["c", "a", "b"]], npartitions=3))
+        with pytest.raises(ValueError, match=r"no column 'b'.*a, b, c"):
+            first.update(dd.from_pandas(frame[["a", "c"]], npartitions=3))
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    assert found.columns == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kind", ["frame", "array", "file"])
+def test_a_single_row_is_weighed_by_its_score(kind, tmp_path):
+    frame, first = answered()
+    x, y = frame[["a", "b", "c"]].to_numpy()[200:201], frame["answer"].to_numpy()[200:201]
+    if kind == "file":
+        frame[200:201].to_parquet(tmp_path / "one.parquet", index=False)
+    given = {
+        "frame": lambda: first.update(frame[200:201], target="answer", size=1000),
+        "array": lambda: first.update(x, y, size=1000),
+        "file": lambda: first.update(tmp_path / "one.parquet", target="answer", size=1000),
+    }
+    after = given[kind]()
+    assert after.row_count == 201
+    assert after.info.sites[1]["rows"] == 1
+    np.testing.assert_array_equal(after.X[-1:], x)
+    assert after.weights[-1] == pytest.approx(min(after.scores[200], 1), rel=1e-5)
+    assert len(after) == len(first) + 1
+
+
+def test_a_single_row_of_a_line_and_one_far_away():
+    first, (x, y) = small("linear"), linear_table(7, 2, 3)
+    after = first.update(x[:1], y[:1], size=1000)
+    assert (after.row_count, len(after)) == (201, len(first) + 1)
+    assert len(first.update(x[:1], y[:1] + 100, size=1000)) == len(first)
+    with pytest.raises(ValueError, match="column 'x1' is nan"):
+        first.update(np.where([False, True, False], np.nan, x[:1]), y[:1])
+
+
+def test_a_day_without_rows_changes_nothing(tmp_path):
+    frame, first = answered()
+    frame[:0].to_parquet(tmp_path / "empty.parquet", index=False)
+    assert first.update(frame[:0], target="answer") is first
+    assert first.update(tmp_path / "empty.parquet", target="answer") is first
+    assert first.update(np.empty((0, 3)), np.empty(0)) is first
+    with pytest.raises(ValueError, match="no column 'b'"):
+        first.update(frame[:0].drop(columns="b"), target="answer")
+    with pytest.raises(ValueError, match="expected one value for each of the 0 rows"):
+        first.update(np.empty((0, 3)), np.ones(2))
+
+
 def test_responses_of_new_rows_are_checked():
     first = small("logistic")
     x, _ = linear_table(4, 50, 3)
@@ -572,5 +723,7 @@ def test_an_update_of_a_coreset_of_groups_keeps_as_many_rows_as_it_takes():
     updated = coreset.update(frame[["a", "b"]], y)
     assert len(updated) > 2
     assert updated.info.kl_estimate.value < 0.5
+    with pytest.raises(ValueError, match="groups: merging chose rows one by one"):
+        updated.groups  # noqa: B018
     with pytest.raises(ValueError, match=r"'vendor'.*groups='vendor' too if it names groups"):
         coreset.update(frame, y)

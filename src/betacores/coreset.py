@@ -120,19 +120,21 @@ class Coreset(Grouped):
         The new rows are summarised as the earlier ones were, with the next seed, and both are merged, see
         `betacores.merge`. New rows that contradict all that came before are set aside, with a warning, unless they
         are more than ten times as many. The noise of a linear regression is estimated anew if it was estimated before
-        and the new rows are at least ten a parameter.
+        and the new rows are at least ten a parameter. Few rows, even a single one, are weighed by what is known if
+        they cannot be summarised by themselves; where there are none the coreset comes back as it is.
 
         Parameters
         ----------
         data, y, target
-            The new rows and their response, as of `betacores.summarize`. Columns of a DataFrame are found by name.
+            The new rows and their response, as of `betacores.summarize`: a table or where one is. Columns that have
+            names are found by them.
         size
             The largest number of rows to keep; by default as was asked for before.
         spread, keep_scores, tolerance, progress
             As of `betacores.merge`; the tolerance is that of the new rows' summary too. With ``keep_scores=False`` a
             stream takes no more memory however long it is.
         **settings
-            Other settings than before for the summary of the new rows.
+            Other settings than before for the summary of the new rows; for files also ``columns`` and ``filter``.
         """
         from betacores.merging import update
 

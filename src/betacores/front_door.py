@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
 
+from betacores.checkpoints import checkpoint_folder
 from betacores.checks import check_choice, check_number, check_rows, check_seed
 from betacores.constructions import DEFAULT_SIZE, METHODS, Construction
 from betacores.cores import linear_algebra_in_place
@@ -145,6 +146,8 @@ def summarize(
         _check_no_groups(max_groups, weights_by)
     else:
         _check_grouped(method, construction, size, max_groups, weights_by, settings)
+    if checkpoint is not None:
+        checkpoint = checkpoint_folder(checkpoint)
     watch = Watch(on_pass)
     table = Table(data, y, target, groups, sample_weight, columns, filter)
     streamed = construction.streams and groups is None and not callable(guard)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from betacores.groups import Groups
+from betacores.info import Info
 from betacores.scores import beliefs
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Grouped:
     scores: Float[np.ndarray, " rows"]
     covariate_scores: Float[np.ndarray, " rows"] | None
     grouping: Groups | None
+    info: Info
 
     @property
     def groups(self) -> list[Any]:
@@ -62,6 +64,8 @@ class Grouped:
         return group_records(self._grouping(), beliefs(self.scores, self.covariate_scores), self.indices, self.weights)
 
     def _grouping(self) -> Groups:
+        if self.grouping is None and self.info.sites is not None:
+            raise ValueError("groups: merging chose rows one by one and let them go; ask the summaries it was given.")
         if self.grouping is None:
             raise ValueError("groups: the coreset was made of rows; pass groups= to summarize.")
         return self.grouping

@@ -142,7 +142,15 @@ def test_mistakes_are_told_before_any_work(folder, refused, tmp_path):
         "leave --in-memory out": (*base, *out, "--in-memory", "--checkpoint", tmp_path / "n"),
         "--y: it is for an .npy file": (*base, *out, "--y", tmp_path / "y.npy"),
         "holds other files": (*base, *out, "--checkpoint", folder),
+        "--checkpoint: " + str(folder / "part-0.parquet" / "n"): (
+            *base,
+            *out,
+            "--checkpoint",
+            folder / "part-0.parquet/n",
+        ),
     }
+    if sys.platform.startswith("linux"):
+        cases["--checkpoint: /proc cannot be written to"] = (*base, *out, "--checkpoint", "/proc/xx")
     for words, arguments in cases.items():
         assert words in refused(*arguments)
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")

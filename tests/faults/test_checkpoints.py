@@ -1,6 +1,7 @@
 """Checkpoints: what is noted down is used if it is of this run and whole, and never otherwise."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -123,6 +124,80 @@ DAMAGE = {
 def test_damage_is_an_error(rows, folder, damage):
     DAMAGE[damage](folder)
     with pytest.raises(ValueError, match=r"checkpoint: .*pass-\d+.* is damaged; delete the folder"):
+        bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
+
+
+def changed_bytes(path, count):
+    """Yield a file's bytes with one changed: three quarters of them all over the head, the others in the body."""
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    head = whole.index(b"}\n") + 2
+    places = [*np.linspace(0, head - 1, count - count // 4).astype(int), *rng.integers(head, len(whole), count // 4)]
+    for place in places:
+        held = bytearray(whole)
+        # Another digit, where it is one: what a parser takes for a number.
+        digit = chr(held[place]).isdigit()
+        held[place] = 48 + (held[place] - 48 + 1) % 10 if digit else held[place] ^ (1 << int(rng.integers(8)))
+        yield int(place), bytes(held)
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_any_changed_byte_of_a_pass_is_an_error(rows, folder, which):
+    path = sorted(folder.glob("*.state"))[which]
+    whole = path.read_bytes()
+    for place, held in changed_bytes(path, 40):
+        path.write_bytes(held)
+        with pytest.raises(ValueError, match=r"checkpoint: .*pass-\d+\.state is damaged; delete the folder"):
+            bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
+        assert held != whole, place
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [(b'"done": 3', b'"done": 2'), (b'"done": 3', b'"done": 99'), (b'"done": 3', b'"done": "x"'), (b"false", b"true")],
+    ids=repr,
+)
+def test_a_head_that_was_edited_is_an_error(rows, folder, change):
+    path = next(path for path in sorted(folder.glob("*.state")) if change[0] in path.read_bytes())
+    path.write_bytes(re.sub(*change, path.read_bytes()))
+    with pytest.raises(ValueError, match=r"checkpoint: .*pass-\d+\.state is damaged"):
+        bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
+
+
+@pytest.mark.parametrize("name", ["journal.json", "pass-*.json", "pass-*.sums"])
+def test_changed_bytes_of_the_other_files_are_an_error_or_say_nothing(rows, undisturbed, folder, name):
+    path = next(folder.glob(name))
+    whole, rng = path.read_bytes(), np.random.default_rng(1)
+    for place in rng.choice(len(whole), min(12, len(whole)), replace=False):
+        held = bytearray(whole)
+        held[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(held)
+        found, said = None, ""
+        try:
+            found = bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
+        except ValueError as error:
+            said = str(error)
+        if found is not None:
+            assert_identical(found, undisturbed)
+        else:
+            assert said.startswith("checkpoint: "), place
+            assert re.search("[dD]elete the folder|delete it to begin again", said), place
+    path.write_bytes(whole)
+
+
+def test_a_number_too_large_for_a_machine_is_another_pass(rows, folder):
+    path = next(folder.glob("pass-*.json"))
+    path.write_text('{"asked": 12e4567890}')
+    with pytest.raises(ValueError, match=r"checkpoint: .* was written for another pass"):
+        bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
+
+
+def test_a_checkpoint_in_the_format_of_before_is_refused(rows, folder):
+    place = folder / "journal.json"
+    about = json.loads(place.read_text())
+    del about["format"]
+    place.write_text(json.dumps(about))
+    with pytest.raises(ValueError, match=r"differs in format \(None there, 2 now\); choose another folder, or delete"):
         bc.summarize(rows, target="y", checkpoint=folder, **QUICK)
 
 

@@ -80,6 +80,7 @@ def summarize(
 
     Larger than memory: betacores summarize rows/ --target y --checkpoint notes
     """
+    from betacores.checkpoints import checkpoint_folder
     from betacores.cli.files import check_apart, default_place, way_of
     from betacores.cli.places import check_ours, check_place
 
@@ -109,6 +110,8 @@ def summarize(
     out = check_place(out or default_place(files), force=force or resume)
     check_ours(out)
     check_apart(out, files, checkpoint)
+    if checkpoint is not None:
+        checkpoint_folder(checkpoint, "--checkpoint")
     way = way_of(files, asked, cluster=cluster, checkpoint=checkpoint)
     writing = Writing(out, files, asked, with_report=not no_report, replacing=force or resume)
     hidden = quiet or as_json

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from betacores.coreset import Coreset, Likelihood
+from betacores.merging.overlap import check_apart
 from betacores.models import GaussianPrior, LinearRegression, Model
 
 
@@ -46,13 +47,7 @@ def named_coresets(coresets: Any, names: Any) -> tuple[list[Coreset], list[str]]
                 "make one with bc.summarize, or read one with bc.load."
             )
     called = [f"site {place}" for place in range(len(given))] if names is None else _names(names, len(given))
-    for later, coreset in enumerate(given):
-        for earlier in range(later):
-            if _same_rows(given[earlier], coreset):
-                raise ValueError(
-                    f"coresets: {called[earlier]!r} and {called[later]!r} are the same summary, whose rows would count "
-                    "twice; pass it once."
-                )
+    check_apart(given, called)
     return given, called
 
 
@@ -103,15 +98,6 @@ def _names(names: Any, count: int) -> list[str]:
     if twice:
         raise ValueError(f"names: {twice[0]!r} is there twice; call every coreset something else.")
     return called
-
-
-def _same_rows(one: Coreset, other: Coreset) -> bool:
-    if one is other:
-        return True
-    return len(one) > 0 and all(
-        _equal(a, b)
-        for a, b in ((one.weights, other.weights), (one.X, other.X), (one.y, other.y), (one.indices, other.indices))
-    )
 
 
 def _check_columns(first: Coreset, other: Coreset, name: str, other_name: str) -> None:

@@ -6,8 +6,8 @@ recognised by its contradicting all that came before, whose votes are as many as
 has been built up is not to be lost to one delivery, tenfold.
 
 Where few rows are new they may be too much alike to be summarised: a column is constant among them, or a label is
-missing. They are then taken as they are, each weighed by its score under what is known so far: the row's part in the
-β-likelihood, to first order.
+missing; of a single row that is always so. They are then taken as they are, each weighed by its score under what is
+known so far: the row's part in the β-likelihood, to first order. A day without rows changes nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from betacores.inputs import encode_rows, read_weights
 from betacores.merging.agreement import common_ground
 from betacores.merging.joining import DEFAULTS, merged
 from betacores.merging.made import how_made
+from betacores.merging.new_rows import NewRows, new_rows
 from betacores.models import LinearRegression, Model
 from betacores.number_tables import is_frame, read_table
 from betacores.posteriors.prior_units import in_prior_units
 from betacores.posteriors.weighted import weighted_posterior
 from betacores.precision import single_precision
 from betacores.quality import ROUNDING, KLEstimate
-from betacores.responses import named_response, numeric_response, read_response
+from betacores.responses import numeric_response, read_response
 from betacores.scores import beliefs_over, default_score_beta, row_scores
 from betacores.sources import ArraySource
 
@@ -67,7 +68,10 @@ def update(
     progress: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> Coreset:
-    """Return the coreset of all that a coreset stands for and new rows; see `Coreset.update`."""
+    """Return the coreset of all that a coreset stands for and new rows, itself if there are none.
+
+    See `Coreset.update`.
+    """
     asked, made = coreset.info.settings, how_made(coreset)
     if size is None:
         size = made.get("size", "auto")
@@ -83,6 +87,8 @@ def update(
         # What single days lack may all be of one kind, and adds up.
         how["tolerance"] = min(how.get("tolerance", own["tolerance"]), own["tolerance"])
     day = _summary(coreset, data, y, target, {**how, **settings})
+    if day is None:
+        return coreset
     common = common_ground([coreset, day], [SO_FAR, NEW], None)
     result = merged(
         [coreset, day],
@@ -99,29 +105,27 @@ def update(
     return result
 
 
-def _summary(present: Coreset, data: Any, y: Any, target: str | None, how: dict[str, Any]) -> Coreset:
-    """Return the summary of new rows, made as that of the earlier ones."""
+def _summary(present: Coreset, data: Any, y: Any, target: str | None, how: dict[str, Any]) -> Coreset | None:
+    """Return the summary of new rows, made as that of the earlier ones; None if there are none."""
     _check_units(present)
-    data, y, _ = named_response(data, y, target, how.get("groups"))
-    if present.y is not None and y is None:
-        raise ValueError(f"y: the model {present.model.name!r} needs a response; pass y, one value a row, or target=.")
-    data, columns = _aligned(data, present, how.get("groups"))
+    new = new_rows(present, data, y, target, how)
+    if new.rows == 0:
+        return None
     if isinstance(how.get("guard"), str) and how["guard"] != "auto":
         raise ValueError(f"guard: the function {how['guard']!r} is not kept on disk; pass guard= again.")
     noise = how.pop("noise", None)
-    if how.get("groups") is None and (odd := _too_much_alike(present, data, y)) is not None:
+    if how.get("groups") is None and (odd := _too_much_alike(present, new)) is not None:
         return _weighed(present, *odd, how.get("sample_weight"))
-    rows = len(data) if hasattr(data, "__len__") else None
     model = present.model
     if noise == "auto" and isinstance(model, LinearRegression):
-        enough = rows is None or rows >= NOISE_ROWS * model.parameter_count(len(present.columns))
+        enough = new.rows is None or new.rows >= NOISE_ROWS * model.parameter_count(len(present.columns))
         model = LinearRegression("auto", model.intercept, model.prior) if enough else model
-    if isinstance(how.get("size"), int) and rows is not None:
-        how["size"] = min(how["size"], rows)
+    if isinstance(how.get("size"), int) and new.rows is not None:
+        how["size"] = min(how["size"], new.rows)
     if how.get("groups") is not None:
         how.pop("size", None)
-    day = summarize(data, y, model=model, **how)
-    return replace(day, columns=columns or day.columns, origin=None)
+    day = summarize(new.data, new.y, model=model, **new.reading, **how)
+    return replace(day, columns=new.columns or day.columns, origin=None)
 
 
 def _check_units(present: Coreset) -> None:
@@ -134,40 +138,13 @@ def _check_units(present: Coreset) -> None:
         )
 
 
-def _aligned(data: Any, present: Coreset, groups: Any) -> tuple[Any, list[str] | None]:
-    """Return new rows with columns as those before, and the names of columns if the new ones have none."""
-    if isinstance(data, (np.ndarray, list, tuple)):
-        table = np.asarray(data)
-        if table.ndim == 2 and table.shape[1] != len(present.columns):
-            raise ValueError(f"data: expected the {len(present.columns)} columns of before, got {table.shape[1]}.")
-        return table, list(present.columns)
-    if not is_frame(data):
-        return data, None
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(data, eager_only=True)
-    names = [str(name) for name in frame.columns]
-    grouped = [groups] if isinstance(groups, str) else list(groups) if isinstance(groups, (list, tuple)) else []
-    extra = [name for name in names if name not in present.columns and name not in grouped]
-    missing = [name for name in present.columns if name not in names]
-    before = f"pass the columns of before: {', '.join(present.columns)}"
-    if missing:
-        raise ValueError(f"data: the new rows have no column {missing[0]!r}; {before}.")
-    if extra:
-        raise ValueError(
-            f"data: the new rows have a column that was not there before, {extra[0]!r}; {before}, or "
-            f"groups={extra[0]!r} too if it names groups."
-        )
-    order = [frame.columns[names.index(name)] for name in present.columns]
-    return frame.select(order + [name for name in frame.columns if str(name) in grouped]).to_native(), None
-
-
-def _too_much_alike(present: Coreset, data: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None] | None:
+def _too_much_alike(present: Coreset, new: NewRows) -> tuple[np.ndarray, np.ndarray | None] | None:
     """Return rows and responses that cannot be summarised by themselves; None if they can."""
-    if not (isinstance(data, np.ndarray) or is_frame(data)):
+    if new.reading or not (isinstance(new.data, np.ndarray) or is_frame(new.data)):
         return None
-    table, _ = read_table(data)
-    response = None if y is None else read_response(y, len(table))
+    # A table has two rows or more: a single one is read twice.
+    table = read_table(_twice(new.data) if new.rows == 1 else new.data)[0][: new.rows]
+    response = None if new.y is None else read_response(new.y, len(table))
     labels = present.labels
     alike = bool((table == table[0]).all(0).any())
     if response is not None and labels is not None:
@@ -183,6 +160,16 @@ def _too_much_alike(present: Coreset, data: Any, y: Any) -> tuple[np.ndarray, np
     elif response is not None:
         response = numeric_response(response, present.model.response)
     return (table, response) if alike else None
+
+
+def _twice(data: Any) -> Any:
+    """Return a table and itself once more below."""
+    if isinstance(data, np.ndarray):
+        return np.concatenate([data, data])
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(data, eager_only=True)
+    return nw.concat([frame, frame]).to_native()
 
 
 def _weighed(present: Coreset, x: np.ndarray, y: np.ndarray | None, sample_weight: Any = None) -> Coreset:

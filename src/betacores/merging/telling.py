@@ -9,6 +9,7 @@ import numpy as np
 
 from betacores.coreset import Coreset
 from betacores.info import Info
+from betacores.merging.overlap import held_by
 from betacores.merging.trust import Judgement
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def site_record(
         "chance": None if judged is None else float(judged.chance[place]),
         "contamination": float(coreset.contamination),
         "kl": None if estimate is None else float(estimate.value),
+        "summaries": held_by(coreset),
     }
 
 

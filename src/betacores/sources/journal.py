@@ -11,8 +11,8 @@ was under way goes on after the last block noted. A journal is a folder:
                        ``.f32.sums``, the sums of their blocks' bytes, and ``.json``, what the pass was asked
 =====================  ===================================================================================
 
-Files are written under another name and put in place, so that there is never half of one; a file that is broken all the
-same, or of another run, is an error and not used.
+Files are written under another name and put in place, so that there is never half of one. A ``.state`` file begins with
+the sum of all its other bytes. A file that is broken all the same, or of another run, is an error and not used.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from betacores.checkpoints import ABOUT, checkpoint_folder, reason
 from betacores.sources.numbers import Numbers
 
 # Seconds between two notes of a pass that is under way.
 OFTEN = 1.0
-ABOUT = "journal.json"
+# Of the files; journals of another are refused.
+FORMAT = 2
 
 
 class Journal:
@@ -48,23 +50,20 @@ class Journal:
     """
 
     def __init__(self, folder: str | os.PathLike, about: dict[str, Any]):
-        self.folder = Path(folder)
+        self.folder = checkpoint_folder(folder)
         self._passes = 0
         self._asked = 0
         self._noted = time.monotonic()
-        self._open(json.loads(json.dumps(about)))
+        self._open(json.loads(json.dumps({"format": FORMAT, **about})))
 
     def _open(self, about: dict[str, Any]) -> None:
         place = self.folder / ABOUT
-        if self.folder.exists() and not self.folder.is_dir():
-            raise FileExistsError(f"checkpoint: {self.folder} is a file; name a folder.")
         if not place.exists():
-            foreign = next(self.folder.iterdir(), None) if self.folder.exists() else None
-            if foreign is not None and not foreign.name.startswith(f".{ABOUT}"):
-                raise FileExistsError(
-                    f"checkpoint: {self.folder} holds other files ({foreign.name}); name a new or empty folder."
-                )
-            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                said = f"checkpoint: {self.folder} cannot be made ({reason(error)}); choose another folder."
+                raise OSError(said) from None
             self._write(place, lambda file: file.write(json.dumps(about, indent=2).encode()))
             return
         try:
@@ -91,10 +90,8 @@ class Journal:
         if not place.exists():
             return None, 0
         try:
-            head, _, body = place.read_bytes().partition(b"\n")
+            head, _, body = unsealed(place.read_bytes()).partition(b"\n")
             about = json.loads(head)
-            if zlib.crc32(body) != about["sum"]:
-                raise ValueError("the sum of its bytes is another")
             parts, first = [], 0
             for kind, shape in about["parts"]:
                 last = first + np.dtype(kind).itemsize * math.prod(shape)
@@ -118,9 +115,9 @@ class Journal:
             "single": single,
             "done": done,
             "asked": self._asked,
-            "sum": zlib.crc32(body),
         }
-        self._write(self._place("state"), lambda file: file.write(json.dumps(about).encode() + b"\n" + body))
+        content = sealed(json.dumps(about).encode() + b"\n" + body)
+        self._write(self._place("state"), lambda file: file.write(content))
 
     def numbers(self, arguments: tuple, rows: int, block_rows: int) -> Numbers:
         """Return the file of the next pass, which gives one number for every row."""
@@ -130,7 +127,7 @@ class Journal:
         self._asked = fingerprint(arguments)
         if head.exists():
             try:
-                found = int(json.loads(head.read_text(encoding="utf-8"))["asked"])
+                found = json.loads(head.read_text(encoding="utf-8"))["asked"]
             except (OSError, ValueError, KeyError, TypeError):
                 raise self._broken(head) from None
             self._check(found, head)
@@ -157,11 +154,30 @@ class Journal:
     @staticmethod
     def _write(place: Path, write: Callable[[Any], Any]) -> None:
         draft = place.with_name(f".{place.name}.{os.getpid()}")
-        with draft.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(place)
+        try:
+            with draft.open("wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(place)
+        except OSError as error:
+            raise OSError(
+                f"checkpoint: {place} cannot be written ({reason(error)}); make room or get permission and run again, "
+                "which goes on from what is noted, or choose another folder."
+            ) from None
+
+
+def sealed(content: bytes) -> bytes:
+    """Return bytes with a line before them that holds their sum."""
+    return b"%08x\n" % zlib.crc32(content) + content
+
+
+def unsealed(held: bytes) -> bytes:
+    """Return the bytes that were sealed; ValueError if any has changed, one of the sum's own too."""
+    content = held[9:]
+    if held != sealed(content):
+        raise ValueError("the sum of its bytes is another")
+    return content
 
 
 def fingerprint(arguments: tuple) -> int:
