@@ -1,5 +1,7 @@
 """What tells clean rows from dirty ones."""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
@@ -106,3 +108,10 @@ def test_errors_are_those_of_rows_outside():
     assert held_out_noise(predicted, y, outside, jax.random.key(0)) == pytest.approx(0.5, rel=0.15)
     assert held_out_error(predicted, y, np.arange(500) >= 480) is None
     assert held_out_noise(predicted, y, np.arange(500) >= 480, jax.random.key(0)) is None
+
+
+def test_without_errors_all_are_likely_clean_and_nothing_overflows():
+    error, clean = np.zeros(40), np.arange(40) < 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert likely_clean(error, clean, ~clean).tolist() == (~clean).tolist()

@@ -15,6 +15,8 @@ from betacores.sources import ArraySource
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, PRNGKeyArray
 
+# Errors are in standard deviations; smaller ones are rounding.
+NO_ERROR = 1e-30
 # Fewer rows outside the coreset say too little about the noise.
 LEAST_OUTSIDE = 50
 # Errors, in standard deviations, between which clean and other batches are compared; degrees of freedom that errors of
@@ -111,7 +113,8 @@ def likely_clean(
 
 def _half_student(error: Float[np.ndarray, " m"]) -> Float[np.ndarray, " edges"]:
     """Return how probable errors up to the edges are, by the Student t of the same median that fits best."""
-    median = max(float(np.median(error)), np.finfo(float).tiny)
+    # Of responses that are all the same there are no errors, and everything is far by them.
+    median = max(float(np.median(error)), NO_ERROR)
     scales = [median / special.stdtrit(nu, 0.75) for nu in TAILS]
     heights = [
         height(nu, np) - np.log(scale) - (nu + 1) / 2 * np.log1p(np.square(error / scale) / nu).mean()
