@@ -87,6 +87,27 @@ def check_size(rows: int, columns: list[str]) -> None:
         )
 
 
+def check_held(reader: Reader, held: Any, model: str | Model) -> None:
+    """Complain of cells of a table that was read into memory, as files and their rows, which it knows no longer.
+
+    Parameters
+    ----------
+    reader, held
+        Who read the table, and what it gave.
+    model
+        The model, its name, or ``"auto"``.
+    """
+    response = wanted_response(model)
+    named = _named(model, reader.columns)
+    for cut in reader.cuts_of(held):
+        raw = cut.made()
+        if not np.isfinite(raw.x).all():
+            raise _not_finite(reader, raw)
+        named = _checked_cells(named, reader, raw)
+        if raw.y is not None:
+            _check_response(reader, raw, response)
+
+
 def examined(
     reader: Reader, model: str | Model, key: jax.Array, seen: Callable[[int, int], None] | None = None
 ) -> Problem:
@@ -144,8 +165,7 @@ def _pass(
     scratch: Scratch | None,
 ) -> tuple[Findings, Raw, Model | None]:
     response = wanted_response(model)
-    named = None if model == "auto" or response in ("binary", "classes") else chosen_model(model, None)[0]
-    named = None if named is None else named.bound(reader.columns, None)
+    named = _named(model, reader.columns)
     low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
     xs, ys, beyond = [], [], 0
     values: set | None = set()
@@ -174,6 +194,13 @@ def _pass(
     )
     words = None if reader.response is None else reader.response == "words"
     return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0), named
+
+
+def _named(model: str | Model, columns: list[str]) -> Model | None:
+    """Return the model that was named, for a table's columns; None if it is one that waits for labels."""
+    if model == "auto" or wanted_response(model) in ("binary", "classes"):
+        return None
+    return chosen_model(model, None)[0].bound(columns, None)
 
 
 def _with_values_of(column: Any, known: set) -> set | None:
@@ -223,15 +250,16 @@ def _check_response(reader: Reader, raw: Raw, response: str) -> None:
         wrong = np.asarray(column.is_null()) if column.null_count else np.zeros(len(column), bool)
     if wrong.any():
         row = int(wrong.argmax())
+        place = reader.where(raw.start + row, response=True)
         said = f"is {column[row]}" if isinstance(column, np.ndarray) else "is missing"
-        raise ValueError(f"y: {reader.where(raw.start + row)} {said}; drop or fill it, or leave it out with filter=.")
+        raise ValueError(f"y: {place} {said}; {reader.remedy}.")
     if isinstance(column, np.ndarray):
-        check_numbers(column, response, lambda row: reader.where(raw.start + row))
+        check_numbers(column, response, lambda row: reader.where(raw.start + row, response=True))
 
 
 def _not_finite(reader: Reader, raw: Raw) -> ValueError:
     row, column = np.argwhere(~np.isfinite(raw.x))[0]
     return ValueError(
-        f"data: {reader.where(raw.start + int(row))}, column {reader.columns[column]!r} is {raw.x[row, column]}; drop "
-        "or fill such cells, or leave those rows out with filter=."
+        f"data: {reader.where(raw.start + int(row))}, column {reader.columns[column]!r} is {raw.x[row, column]}; "
+        f"{reader.remedy}."
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from betacores.device_examination import examined_on_device
-from betacores.examination import examined
+from betacores.examination import check_held, examined
 from betacores.groups import Groups, read_groups
 from betacores.inputs import Problem, read_problem
 from betacores.number_tables import is_frame
-from betacores.opening import is_dask, opened, stays
+from betacores.opening import chosen_columns, is_dask, opened, stays
 from betacores.origin import Origin
 from betacores.responses import named_response
 from betacores.sources.base import BLOCK_ROWS
@@ -72,12 +73,23 @@ def read(
         for name, value in (("columns", table.columns), ("filter", table.filter)):
             if value is not None:
                 raise ValueError(f"{name}: it is for files; choose the columns and rows of a table before.")
+        if isinstance(table.y, (str, os.PathLike)):
+            rows = f"{len(table.data)} rows" if hasattr(table.data, "__len__") else "rows"
+            raise ValueError(
+                f"y: expected one value for each of the {rows} of data, got {table.y!r}; name a column of data as "
+                "target=..., or load the file, numpy.load(...)."
+            )
         return _in_memory(table, model)
     reader = opened(table.data, table.y, table.target, table.columns, table.filter, table.groups)
     if streamed and table.weights is not None:
         raise ValueError("sample_weight: weights of rows are for tables in memory; read the file, or leave them out.")
+    if table.filter is not None and reader.row_count < 2:
+        raise ValueError(
+            f"filter: at least two rows must pass it, got {reader.row_count} for {table.filter}; choose another, or "
+            "leave it out."
+        )
     if not streamed or reader.row_count <= BLOCK_ROWS:
-        return _in_memory(_held(table, reader), model)
+        return _in_memory(_held(table, reader, model), model)
     watch.stage = "check"
     watch.begins(reader.row_count)
     problem = examined(reader, model, key, lambda rows, _: watch.saw(rows))
@@ -91,20 +103,22 @@ def _on_cluster(table: Table, model: str | Model, key: jax.Array, watch: Watch, 
 
     if not streamed or table.weights is not None or table.filter is not None:
         raise ValueError(
-            "data: on a cluster, method='pursuit' or 'uniform' chooses single rows of equal weight, with guard='auto' "
-            "or None; filter the collection itself, or bring it here with data.compute()."
+            "data: on a cluster, method='pursuit' or 'uniform' chooses single rows of equal weight, without groups and "
+            "with guard='auto' or None; filter the collection itself, or bring it here with data.compute()."
         )
     watch.stage = "check"
     watch.begins(0)
-    found = DaskTable(client, table.data, table.y, table.target, table.columns)
+    columns = chosen_columns(table.columns, table.target) if hasattr(table.data, "columns") else table.columns
+    found = DaskTable(client, table.data, table.y, table.target, columns)
     problem = examined_on_cluster(found, model, key)
     watch.ends()
     return problem
 
 
-def _held(table: Table, reader: Reader) -> Table:
-    """Return a table on disk as one in memory."""
+def _held(table: Table, reader: Reader, model: str | Model) -> Table:
+    """Return a table on disk as one in memory, its cells checked while it is known where they are from."""
     held = reader.table()
+    check_held(reader, held, model)
     if isinstance(held, tuple):
         return table._replace(data=held[0], y=held[1])
     return table._replace(data=held)

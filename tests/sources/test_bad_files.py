@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from scale_tables import QUICK, ROWS, arrow_table, in_pieces, logistic_table, written
 
@@ -20,6 +21,14 @@ CUTS = [40_000, 90_000]
 def files(tmp_path):
     """Three files of one table."""
     return in_pieces(TABLE, tmp_path / "rows", CUTS)
+
+
+def harm(file):
+    """Break the pages of the column b, and nothing else."""
+    about = pq.read_metadata(file).row_group(0).column(1)
+    held, start = bytearray(file.read_bytes()), about.dictionary_page_offset or about.data_page_offset
+    held[start : start + 60] = b"\xff" * 60
+    file.write_bytes(held)
 
 
 def refused(data, *words, kind=ValueError, target="y", **given):
@@ -38,10 +47,6 @@ class TestFilesThatDoNotAgree:
     def test_other_columns(self, files, more):
         written(arrow_table(X[:10], **more), files[2])
         refused(files[0].parent, files[2], "other columns", "'z'" if more else "'y'")
-
-    def test_another_order(self, files):
-        written(TABLE.select(["b", "a", "c", "y"]), files[2])
-        refused(files, files[2], "other columns", "order")
 
     def test_nothing_in_it(self, files):
         files[1].write_bytes(b"")
@@ -102,6 +107,40 @@ class TestFilesThatChange:
             (tmp_path / "x.npy").write_bytes(held)
 
 
+class TestFilesThatWereBrokenBefore:
+    """Their ends are whole, and say nothing of what is before."""
+
+    @pytest.fixture(params=[ROWS, 900], ids=["streamed", "held"])
+    def broken(self, request, tmp_path):
+        rows = request.param
+        files = in_pieces(TABLE.slice(0, rows), tmp_path / "rows", [rows // 3, 2 * rows // 3])
+        harm(files[1])
+        return files
+
+    def test_file_is_named_and_nobody_is_told_to_run_again(self, broken):
+        with pytest.raises(OSError, match=r"part-001\.parquet is damaged.*leave it out") as caught:
+            bc.summarize(broken[0].parent, target="y", **QUICK)
+        assert "again when" not in str(caught.value)
+        assert "Run again" not in str(caught.value)
+        # And it can be left out.
+        assert bc.summarize([broken[0], broken[2]], target="y", **QUICK).indices.size
+
+    @pytest.mark.parametrize("name", ["a", "b"])
+    def test_with_a_filter(self, broken, name):
+        refused(broken, broken[1], "is damaged", kind=OSError, filter=ds.field(name) > 0)
+
+    def test_file_that_changed_is_told_from_one_that_was_broken(self, tmp_path):
+        files = in_pieces(TABLE.slice(0, 900), tmp_path, [300])
+        reader = opened(tmp_path, None, "y", None, None)
+        harm(files[1])
+        reader.check_unchanged = lambda: None  # it changes just after
+        with pytest.raises(OSError, match=r"part-001\.parquet has changed since the run began.*at rest"):
+            list(reader.cuts())
+        files[1].unlink()
+        with pytest.raises(OSError, match=r"part-001\.parquet is gone"):
+            list(reader.cuts())
+
+
 class TestCells:
     """Far down, in a later file."""
 
@@ -145,7 +184,19 @@ class TestCells:
         x = X.copy()
         x[120_000, 1] = np.nan
         np.save(tmp_path / "x.npy", x)
-        refused(tmp_path / "x.npy", f"{tmp_path / 'x.npy'}, row 120000, column 'x1' is nan", target=None, y=Y)
+        place = f"{tmp_path / 'x.npy'}, row 120000, column 'x1' is nan"
+        refused(tmp_path / "x.npy", place, "write the array again", target=None, y=Y)
+        np.save(tmp_path / "x.npy", x[119_000:121_000])
+        place = f"{tmp_path / 'x.npy'}, row 1000, column 'x1' is nan"
+        refused(tmp_path / "x.npy", place, "write the array again", target=None, y=Y[119_000:121_000])
+
+    def test_response_beside_an_array_with_a_cell_that_is_no_number(self, tmp_path):
+        y = Y.astype(float)
+        y[100_000] = np.nan
+        np.save(tmp_path / "x.npy", X)
+        np.save(tmp_path / "y.npy", y)
+        refused(tmp_path / "x.npy", f"y: {tmp_path / 'y.npy'}, row 100000 is nan", target=None, y=tmp_path / "y.npy")
+        refused(tmp_path / "x.npy", "y: row 100000 is nan", "write the array again", target=None, y=y)
 
     def test_column_that_never_changes(self, tmp_path):
         x = X.copy()
@@ -169,7 +220,8 @@ class TestAsked:
             bc.summarize(files, Y)
 
     def test_filter_that_leaves_too_little(self, files):
-        refused(files, "at least two rows", filter=ds.field("a") > 1e9)
+        refused(files, "filter: ", "at least two rows", "got 0", "1000000000", filter=ds.field("a") > 1e9)
+        refused(files, "filter: ", "got 1", filter=ds.field("a") == TABLE["a"].to_numpy().max())
         refused(files, "at most the", "ask for fewer", filter=ds.field("a") > 4, size=100_000)
 
     def test_filter_of_another_kind(self, files):
@@ -206,6 +258,21 @@ class TestAsked:
         refused(tmp_path / "x.npy", "no whole .npy file", target=None)
         (tmp_path / "x.npy").write_bytes(b"")
         refused(tmp_path / "x.npy", "no whole .npy file", target=None)
+
+    def test_several_arrays_in_one_file(self, tmp_path):
+        np.savez(tmp_path / "both.npz", x=X, y=Y)
+        np.save(tmp_path / "x.npy", X)
+        refused(tmp_path / "both.npz", "data: ", "both.npz", "several arrays", target=None)
+        refused(tmp_path / "x.npy", "y: ", "both.npz", "several arrays", target=None, y=tmp_path / "both.npz")
+
+    def test_path_of_responses_for_rows_in_memory(self):
+        refused(X, "y: ", "'y.npy'", "numpy.load", target=None, y="y.npy")
+
+    def test_addresses_elsewhere(self, tmp_path):
+        np.save(tmp_path / "x.npy", X)
+        for data in ("s3://store/rows.parquet", ["gs://store/rows.parquet"], "https://here.org/x.npy"):
+            refused(data, "data: ", "only local paths", "store" if "store" in str(data) else "here.org", target=None)
+        refused(tmp_path / "x.npy", "y: ", "only local paths", "s3://store/y.npy", target=None, y="s3://store/y.npy")
 
     def test_objects_are_never_unpickled(self, tmp_path):
         np.save(tmp_path / "x.npy", np.array([[1, "a"], [2, "b"]], object), allow_pickle=True)

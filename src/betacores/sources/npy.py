@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from betacores.sources.base import BLOCK_ROWS
-from betacores.sources.reader import Cut, Raw, Reader, stamp_of
+from betacores.sources.reader import Cut, Raw, Reader, check_local, stamp_of
 
 
 class Column:
@@ -28,6 +28,7 @@ class Column:
         self.path: str | None = None
         if isinstance(given, (str, os.PathLike)):
             given = _mapped(os.fspath(given), name)
+        given = given if isinstance(given, np.ndarray) else np.asarray(given)
         self.array = given
         whole = (
             isinstance(given, np.memmap) and isinstance(given.filename, (str, os.PathLike)) and given.base is not None
@@ -75,6 +76,8 @@ class NpyReader(Reader):
         One response a row: a path, a memory map or an array; None if there is none.
     """
 
+    remedy = "drop such rows or fill such cells, and write the array again"
+
     def __init__(self, x: Any, y: Any = None):
         self._x, self._y = Column(x, "data"), None if y is None else Column(y, "y")
         table = self._x.array
@@ -94,11 +97,18 @@ class NpyReader(Reader):
 
     def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
         """Yield all rows in canonical blocks."""
-        kind = np.float64 if double else np.float32
         for start in range(first * BLOCK_ROWS, self.row_count, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, self.row_count)
             x, y = self._x.between(start, stop), None if self._y is None else self._y.between(start, stop)
-            yield Cut(start, stop - start, partial(_made, x, y, start, kind))
+            yield Cut(start, stop - start, partial(_made, x, y, start, np.float64 if double else np.float32))
+
+    def cuts_of(self, held: tuple[np.ndarray, np.ndarray | None]) -> Iterator[Cut]:
+        """Yield what `table` gave in canonical blocks, in double precision."""
+        x, y = held
+        for start in range(0, len(x), BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, len(x))
+            some = None if y is None else y[start:stop]
+            yield Cut(start, stop - start, partial(_made, x[start:stop], some, start, np.float64))
 
     def check_unchanged(self) -> None:
         """Complain if a file is gone or is not what it was."""
@@ -106,9 +116,10 @@ class NpyReader(Reader):
             if column is not None:
                 column.check_unchanged()
 
-    def where(self, row: int) -> str:
-        """Say which row it is."""
-        return f"row {row}" if self._x.path is None else f"{self._x.path}, row {row}"
+    def where(self, row: int, *, response: bool = False) -> str:
+        """Say which row it is, and of which file."""
+        column = self._y if response else self._x
+        return f"row {row}" if column is None or column.path is None else f"{column.path}, row {row}"
 
     def identity(self) -> Any:
         """Return paths, sizes and times of the files."""
@@ -126,6 +137,12 @@ def _made(x: np.ndarray, y: np.ndarray | None, start: int, kind: Any) -> Raw:
 
 
 def _mapped(path: str, name: str) -> np.ndarray:
+    check_local(name, path)
+    if path.lower().endswith(".npz"):
+        raise ValueError(
+            f"{name}: {path} may hold several arrays; pass the one that is meant, numpy.load(...)['name'], or write it "
+            "as an .npy file."
+        )
     if not os.path.exists(path):
         raise FileNotFoundError(f"{name}: there is no file {path}.")
     try:

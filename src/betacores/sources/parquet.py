@@ -7,7 +7,7 @@ batch of one row group, whatever the sizes of files and row groups are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,19 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from betacores.sources.base import BLOCK_ROWS
-from betacores.sources.parquet_files import check_filter, check_numeric, common_schema, found_files, is_number, listed
+from betacores.sources.parquet_columns import (
+    as_read,
+    check_filter,
+    check_numeric,
+    check_response,
+    filtered_by,
+    is_single,
+    is_view,
+    numbers_of,
+    within,
+    words_of,
+)
+from betacores.sources.parquet_files import common_schema, found_files, is_number, listed
 from betacores.sources.reader import Cut, Cutter, Raw, Reader, as_numpy, stamp_of
 
 # Rows decoded at once: longer batches are decoded faster, where a few columns of them take little memory.
@@ -50,7 +62,7 @@ class ParquetReader(Reader):
         Columns of any type that are no covariates, and come along in a table in memory; names of none are let go.
     """
 
-    decodes = True
+    decodes, remedy = True, "drop or fill such cells, or leave those rows out with filter="
 
     def __init__(
         self,
@@ -63,120 +75,169 @@ class ParquetReader(Reader):
     ):
         self.files, root = found_files(paths)
         self._stamps = {path: stamp_of(path) for path in self.files}
-        self.schema = common_schema(self.files)
-        self._dataset = ds.dataset(
-            self.files, format="parquet", partitioning=ds.partitioning(flavor="hive"), partition_base_dir=root
-        )
-        partitions = [name for name in self._dataset.schema.names if name not in self.schema.names]
-        self.schema = self._dataset.schema
+        stored = common_schema(self.files[:1])
+        hive: Any = {"partitioning": ds.partitioning(flavor="hive"), "partition_base_dir": root}
+        found = ds.dataset(self.files, format="parquet", **hive)
+        self.schema = as_read(found.schema)
+        same = self.schema.equals(found.schema)
+        self._dataset = found if same else ds.dataset(self.files, self.schema, format="parquet", **hive)
+        self._partitions = [name for name in self.schema.names if name not in stored.names]
         for what, names in {"columns": columns or (), "target": () if target is None else [target]}.items():
             for name in (name for name in names if name not in self.schema.names):
-                raise ValueError(f"{what}: the files have no column {name!r}; they have {listed(self.schema.names)}.")
+                raise ValueError(f"{what}: {self.files[0]} has no column {name!r}; it has {listed(self.schema.names)}.")
         self.target = target
         self.columns = [
             name
             for name in columns or self.schema.names
-            if name not in (target, *also) and (columns or name not in partitions)
+            if name not in (target, *also) and (columns or name not in self._partitions)
         ]
+        self._read = [*self.columns, *([] if target is None else [target])]
         self._also = [name for name in also if name != target and name in self.schema.names]
-        for name in self.columns:
-            check_numeric(name, self.schema.field(name).type)
-        self.single = all(_is_single(self.schema.field(name).type) for name in self.columns)
-        if target is not None:
-            self.response = "numbers" if is_number(self.schema.field(target).type) else "words"
         if filter is not None:
             check_filter(filter, self.schema)
         self._filter = filter
-        self._filtered_by = [] if filter is None else _named_in(filter, self.schema.names)
+        self._filtered_by = [] if filter is None else filtered_by(filter, self.schema)
+        wanted = {*self._read, *self._also, *self._filtered_by}.difference(self._partitions)
+        common_schema(self.files, None if columns is None else wanted)
+        for name in self.columns:
+            check_numeric(name, self.schema.field(name).type)
+        self.single = all(is_single(self.schema.field(name).type) for name in self.columns)
+        if target is not None:
+            check_response(target, self.schema.field(target).type)
+            self.response = "numbers" if is_number(self.schema.field(target).type) else "words"
+        self._by_hand = any(is_view(found.schema.field(name).type) for name in self._filtered_by)
         self._pieces = self._found_pieces()
         self.row_count = sum(piece.rows for piece in self._pieces)
 
     def _found_pieces(self) -> list[Piece]:
         pieces, start = [], 0
+        # As they were named: a dataset may write their paths in another way.
+        named = {part.path: path for part, path in zip(self._dataset.get_fragments(), self.files, strict=True)}
         for fragment in self._dataset.get_fragments(filter=self._filter):
-            if self._filter is None:
-                groups, rows = list(range(fragment.metadata.num_row_groups)), fragment.metadata.num_rows
-            else:
-                parts = fragment.split_by_row_group(filter=self._filter, schema=self._dataset.schema)
-                groups = [part.row_groups[0].id for part in parts]
-                rows = fragment.scanner(schema=self._dataset.schema, filter=self._filter).count_rows()
-            values = ds.get_partition_keys(fragment.partition_expression)
+            path, keys = named[fragment.path], ds.get_partition_keys(fragment.partition_expression)
+            values = {**dict.fromkeys(self._partitions), **keys}
+            try:
+                groups, rows = self._counted(fragment, Piece(path, [], values, start, 0))
+            except OSError as error:
+                raise self._broken(path, error) from error
+            except pa.ArrowException as error:
+                reason = str(error).splitlines()[0].rstrip(".")
+                raise ValueError(
+                    f"filter: {self._filter} fails on the rows of {path} ({reason}); choose another."
+                ) from error
             if rows:
-                pieces.append(Piece(fragment.path, groups, values, start, rows))
+                pieces.append(Piece(path, groups, values, start, rows))
                 start += rows
         return pieces
+
+    def _counted(self, fragment: Any, piece: Piece) -> tuple[list[int], int]:
+        """Return the row groups of a file that are to be read, and how many of its rows are meant."""
+        groups = list(range(fragment.metadata.num_row_groups))
+        if self._filter is None:
+            return groups, fragment.metadata.num_rows
+        if self._by_hand:
+            return groups, sum(batch.num_rows for batch in self._decoded(piece._replace(row_groups=groups), []))
+        parts = fragment.split_by_row_group(filter=self._filter, schema=self.schema)
+        rows = fragment.scanner(schema=self.schema, filter=self._filter).count_rows()
+        return [part.row_groups[0].id for part in parts], rows
 
     def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
         """Yield all rows in canonical blocks."""
         self.check_unchanged()
-        skipped = first * BLOCK_ROWS
-        names = self.columns if self.target is None else [*self.columns, self.target]
-        cutter = Cutter(first, double, np.concatenate if self.response == "numbers" else _chunked)
-        for piece in self._pieces:
-            if piece.start + piece.rows <= skipped:
+        pieces = [piece for piece in self._pieces if piece.start + piece.rows > first * BLOCK_ROWS]
+        leave = first * BLOCK_ROWS - pieces[0].start if pieces else 0
+        batches = (batch for piece in pieces for batch in self._batches(piece, self._read))
+        yield from self._cut(batches, leave, first, double)
+
+    def cuts_of(self, held: pa.Table) -> Iterator[Cut]:
+        """Yield what `table` gave in canonical blocks, in double precision."""
+        yield from self._cut(held.to_batches(BLOCK_ROWS), 0, 0, True)
+
+    def _cut(self, batches: Iterable[pa.RecordBatch], leave: int, first: int, double: bool) -> Iterator[Cut]:
+        """Yield rows in canonical blocks, of which `first` is the next, without some rows at the beginning."""
+        cutter = Cutter(first, double, np.concatenate if self.response == "numbers" else words_of)
+        for batch in batches:
+            if leave >= batch.num_rows:
+                leave -= batch.num_rows
                 continue
-            leave = max(skipped - piece.start, 0)
-            for batch in self._batches(piece, names):
-                if leave >= batch.num_rows:
-                    leave -= batch.num_rows
-                    continue
-                batch, leave = batch.slice(leave), 0
-                columns = [_numbers(batch.column(name)) for name in self.columns]
-                y = None if self.target is None else batch.column(self.target)
-                if y is not None and self.response == "numbers":
-                    y = _numbers(y)
-                yield from cutter.add(columns, y, batch.num_rows)
+            batch, leave = batch.slice(leave), 0
+            columns = [numbers_of(batch.column(name)) for name in self.columns]
+            y = None if self.target is None else batch.column(self.target)
+            if y is not None and self.response == "numbers":
+                y = numbers_of(y)
+            yield from cutter.add(columns, y, batch.num_rows)
         yield from cutter.rest()
 
     def rows(self, ids: np.ndarray) -> Raw:
         """Return some rows by their numbers, in double precision; in the order of the table."""
         self.check_unchanged()
         ids = np.unique(ids)
-        names = self.columns if self.target is None else [*self.columns, self.target]
         found = []
         for piece in self._pieces:
-            if not len(_within(ids, piece.start, piece.rows)):
+            if not len(within(ids, piece.start, piece.rows)):
                 continue
             start = piece.start
-            for batch in self._batches(piece, names):
+            for batch in self._batches(piece, self._read):
                 # Nothing is made of the others: this costs no more than reading them.
-                here = _within(ids, start, batch.num_rows)
+                here = within(ids, start, batch.num_rows)
                 if len(here):
-                    found.append(batch.select(names).take(pa.array(here - start)))
+                    found.append(batch.select(self._read).take(pa.array(here - start)))
                 start += batch.num_rows
         table = pa.Table.from_batches(found)
-        columns = [np.concatenate([_numbers(part) for part in table.column(name).chunks]) for name in self.columns]
+        columns = [np.concatenate([numbers_of(part) for part in table.column(name).chunks]) for name in self.columns]
         y: Any = None
         if self.target is not None:
             parts = table.column(self.target).chunks
-            y = np.concatenate([_numbers(part) for part in parts]) if self.response == "numbers" else _chunked(parts)
+            y = np.concatenate([numbers_of(part) for part in parts]) if self.response == "numbers" else words_of(parts)
         return Raw(np.column_stack(columns).astype(np.float64, copy=False), None if y is None else as_numpy(y), -1)
 
     def _batches(self, piece: Piece, names: list[str]) -> Iterator[pa.RecordBatch]:
-        stored = [name for name in dict.fromkeys([*names, *self._filtered_by]) if name not in piece.values]
-        seen, most = 0, BATCH_ROWS if len(stored) <= NARROW else BLOCK_ROWS
+        """Yield the rows of a file, and complain where they are not those that were counted."""
+        seen = 0
         try:
-            with pq.ParquetFile(piece.path, pre_buffer=False, buffer_size=1 << 20) as file:
-                for batch in file.iter_batches(most, row_groups=piece.row_groups, columns=stored):
-                    for name, value in piece.values.items():
-                        kind = self.schema.field(name).type
-                        batch = batch.append_column(name, pa.repeat(pa.scalar(value, kind), batch.num_rows))
-                    if self._filter is not None:
-                        table = pa.Table.from_batches([batch]).filter(self._filter).combine_chunks()
-                        seen += table.num_rows
-                        yield from table.to_batches()
-                    else:
-                        seen += batch.num_rows
-                        yield batch
+            for batch in self._decoded(piece, names):
+                seen += batch.num_rows
+                yield batch
         except (OSError, pa.ArrowException) as error:
-            reason = str(error).splitlines()[0].rstrip(".")
-            gone = "is gone" if not os.path.exists(piece.path) else f"cannot be read any further ({reason})"
-            raise OSError(f"data: {piece.path} {gone}; it was whole when the run began. Run again.") from error
+            raise self._broken(piece.path, error) from error
         if seen != piece.rows:
-            raise OSError(f"data: {piece.path} has {seen} rows and had {piece.rows} when the run began; run again.")
+            raise self._broken(piece.path, f"it has {seen} rows and said that there are {piece.rows}")
 
-    def where(self, row: int) -> str:
+    def _decoded(self, piece: Piece, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of a file that pass the filter: columns in the same order and of the same types for all files."""
+        wanted = pa.schema([self.schema.field(name) for name in dict.fromkeys([*names, *self._filtered_by])])
+        stored = [name for name in wanted.names if name not in piece.values]
+        most = BATCH_ROWS if len(stored) <= NARROW else BLOCK_ROWS
+        with pq.ParquetFile(piece.path, pre_buffer=False, buffer_size=1 << 20) as file:
+            for batch in file.iter_batches(most, row_groups=piece.row_groups, columns=stored):
+                columns = []
+                for name, kind in zip(wanted.names, wanted.types, strict=True):
+                    if name in piece.values:
+                        columns.append(pa.repeat(pa.scalar(piece.values[name], kind), batch.num_rows))
+                    else:
+                        column = batch.column(name)
+                        columns.append(column if column.type == kind else column.cast(kind))
+                batch = pa.RecordBatch.from_arrays(columns, schema=wanted)
+                if self._filter is None:
+                    yield batch
+                else:
+                    yield from pa.Table.from_batches([batch]).filter(self._filter).combine_chunks().to_batches()
+
+    def _broken(self, path: str, reason: Any) -> OSError:
+        """Return what to say of a file that cannot be read: whether it changed in mid-run, or was broken before."""
+        reason = str(reason).splitlines()[0].rstrip(".")
+        if not os.path.exists(path):
+            return OSError(f"data: {path} is gone; it was there when the run began. Put it back, and run again.")
+        if stamp_of(path) != self._stamps[path]:
+            return OSError(f"data: {path} has changed since the run began ({reason}); run again when it is at rest.")
+        return OSError(
+            f"data: {path} is damaged: it has not changed since the run began, and its rows cannot be read ({reason}); "
+            "write or fetch it again, or leave it out."
+        )
+
+    def where(self, row: int, *, response: bool = False) -> str:
         """Say which file a row is in, and which of its rows it is."""
+        del response  # it is in the same row
         piece = next(piece for piece in reversed(self._pieces) if piece.start <= row)
         among = "" if self._filter is None else " of those that pass the filter"
         return f"{piece.path}, row {row - piece.start}{among}"
@@ -200,35 +261,8 @@ class ParquetReader(Reader):
 
     def table(self) -> pa.Table:
         """Return everything that was asked for, in memory."""
-        names = [*self.columns, *([] if self.target is None else [self.target]), *self._also]
-        return self._dataset.to_table(columns=names, filter=self._filter)
-
-
-def _is_single(kind: pa.DataType) -> bool:
-    narrow = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-    return pa.types.is_boolean(kind) or (narrow and bool(np.can_cast(kind.to_pandas_dtype(), np.float32)))
-
-
-def _chunked(parts: list[pa.Array]) -> pa.ChunkedArray:
-    plain = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
-    return pa.chunked_array(plain)
-
-
-def _within(ids: np.ndarray, start: int, count: int) -> np.ndarray:
-    """Return those of sorted numbers that are in a range."""
-    return ids[slice(*np.searchsorted(ids, [start, start + count]))]
-
-
-def _named_in(filter: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns that a filter looks at, and perhaps some more: those whose names it writes out."""
-    written = str(filter)
-    return [name for name in names if not name.replace("_", "").isalnum() or name in written]
-
-
-def _numbers(column: pa.Array) -> np.ndarray:
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    elif pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
-    # Where there are nulls, whole numbers come as floating ones with NaN.
-    return column.to_numpy(zero_copy_only=False)
+        self.check_unchanged()
+        names = [*self._read, *self._also]
+        schema = pa.schema([self.schema.field(name) for name in names])
+        batches = [batch.select(names) for piece in self._pieces for batch in self._batches(piece, names)]
+        return pa.Table.from_batches(batches, schema)

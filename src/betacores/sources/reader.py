@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import os
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +23,7 @@ T = TypeVar("T")
 # Blocks read before they are asked for, and seconds after which a silent disk is given up.
 AHEAD, PATIENCE = 2, 600.0
 ALIGNMENT = 64  # bytes
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Raw(NamedTuple):
@@ -53,6 +55,8 @@ class Reader(abc.ABC):
         Whether single precision holds every covariate exactly.
     decodes
         Whether it takes longer to make rows of what is in the file than to read them as they are computed with.
+    remedy
+        What can be done about rows that are not as they should be.
     """
 
     row_count: int
@@ -60,6 +64,7 @@ class Reader(abc.ABC):
     response: str | None = None
     single: bool = False
     decodes: bool = False
+    remedy: str
 
     @abc.abstractmethod
     def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
@@ -69,8 +74,8 @@ class Reader(abc.ABC):
         """
 
     @abc.abstractmethod
-    def where(self, row: int) -> str:
-        """Say which file a row is in, and which of its rows it is."""
+    def where(self, row: int, *, response: bool = False) -> str:
+        """Say which file a row is in, or its response, and which of its rows it is."""
 
     @abc.abstractmethod
     def identity(self) -> Any:
@@ -83,6 +88,10 @@ class Reader(abc.ABC):
     @abc.abstractmethod
     def table(self) -> Any:
         """Return everything that was asked for, in memory: a table, or an array and its responses."""
+
+    @abc.abstractmethod
+    def cuts_of(self, held: Any) -> Iterator[Cut]:
+        """Yield what `table` gave in canonical blocks, in double precision."""
 
     def rows(self, ids: np.ndarray) -> Raw:
         """Return some rows by their numbers, in double precision; in the order of the table."""
@@ -102,6 +111,15 @@ def stamp_of(path: str) -> list[int]:
     """Return what a file that is written again does not keep: its size and its time."""
     found = os.stat(path)
     return [found.st_size, found.st_mtime_ns]
+
+
+def check_local(name: str, path: str) -> None:
+    """Complain of the address of a file elsewhere."""
+    if REMOTE.match(path):
+        raise ValueError(
+            f"{name}: only local paths are read here, got {path!r}; fetch the files before, or pass a Dask collection, "
+            "such as dask.dataframe.read_parquet makes of an address."
+        )
 
 
 def as_numpy(column: Any) -> np.ndarray:
