@@ -727,3 +727,14 @@ def test_an_update_of_a_coreset_of_groups_keeps_as_many_rows_as_it_takes():
         updated.groups  # noqa: B018
     with pytest.raises(ValueError, match=r"'vendor'.*groups='vendor' too if it names groups"):
         coreset.update(frame, y)
+
+
+def test_bad_cells_of_new_rows_in_a_file_are_told_with_the_file(tmp_path):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    frame["y"] = frame["a"] + 0.5 * rng.normal(size=300)
+    coreset = bc.summarize(frame, target="y", beta=0.3, guard=None)
+    frame.loc[7, "b"] = np.nan
+    frame.to_parquet(tmp_path / "day.parquet", index=False)
+    with pytest.raises(ValueError, match=r"day\.parquet, row 7, column 'b' is nan"):
+        coreset.update(tmp_path / "day.parquet", target="y")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from betacores.coreset import Coreset
+from betacores.examination import check_held
 from betacores.number_tables import is_device_array, is_frame
 from betacores.opening import is_dask, opened, stays
 from betacores.responses import named_response, read_response
@@ -58,6 +59,7 @@ def new_rows(present: Coreset, data: Any, y: Any, target: str | None, how: dict[
             reading = {"target": target, "filter": filter, "columns": reader.columns if named else None}
             return NewRows(data, y, reader.row_count, reading, list(present.columns))
         held = reader.table()
+        check_held(reader, held, present.model)
         data, y = held if isinstance(held, tuple) else (held, None)
     else:
         for name, value in (("columns", columns), ("filter", filter)):
