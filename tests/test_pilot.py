@@ -218,6 +218,20 @@ def test_without_beta_a_concave_model_s_one_mode_is_found_from_one_start(name, o
     assert log_posterior(name, found.theta.astype(float), x, y, 0.0) == pytest.approx(-exact.fun, abs=0.01)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_rungs_that_change_no_row_are_passed_over_and_are_not_missed(name, monkeypatch):
+    x, y, _ = table(name, count=400)
+    source, climbs = as_source(x, y), []
+    made = module.grid_modes
+    monkeypatch.setattr(module, "grid_modes", lambda *given, **more: climbs.append(1) or made(*given, **more))
+    found = search(MODELS[name], source, 1.0, 0.3, 1.0)
+    few, climbs[:] = len(climbs), []
+    monkeypatch.setattr(module, "NO_CHANGE", 0.0)
+    every = search(MODELS[name], source, 1.0, 0.3, 1.0)
+    assert few <= len(climbs) - 4
+    np.testing.assert_allclose(found.theta, every.theta, atol=1e-4)
+
+
 def test_the_whole_search_is_made_where_a_row_is_at_the_floor():
     x, y, _ = table("linear")
     # Its likelihood is the same whatever the line is, so that nothing pulls.

@@ -61,3 +61,12 @@ def test_one_pass_for_tuning_and_one_for_the_mode():
         precision = -(first.likelihood.hessian + priors_at(LogisticRegression(), first.looked_at).hessian)[0]
     off = (once.thetas - first.thetas)[0]
     assert np.sqrt(off @ precision @ off) < 0.01
+
+
+def test_a_small_sample_that_would_be_nearly_the_large_one_is_the_large_one():
+    key = jax.random.key(0)
+    for rows, same in ((100_000, True), (150_000, True), (200_000, False)):
+        large = large_sample(key, rows, 10)
+        few = small_sample(key, len(large))
+        assert (len(few) == len(large)) is same
+        assert len(few) >= SAMPLE_ROWS

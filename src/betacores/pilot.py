@@ -5,7 +5,8 @@ starts from several points, each with a schedule of β:
 
 - ``prior``: the prior's mean (zero where the model does not tell it), at β throughout;
 - ``robust``: the model's own robust start (medians, say), if it has one, at β throughout;
-- ``ladder``: the classical mode, followed as β grows from 0, for starts so far off that every row would count nothing;
+- ``ladder``: the classical mode, followed as β grows from 0, for starts so far off that every row would count nothing
+  (from the first β on that changes any row's likelihood there);
 - ``descent``: the mode for a large β, found from the better of the others' starts, followed as β falls;
 - ``middle``, for labels: the mode over the half of the rows next to the columns' medians, at β throughout. Wrong labels
   do most harm far out, and not even a large β lets go of them all at a mode that they have made.
@@ -29,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from betacores.divergence import FLOOR, has_power_integral
+from betacores.divergence import FLOOR, has_power_integral, likelihoods
 from betacores.grid import GridFit, grid_modes, priors_at
 from betacores.models.base import Model, Rows
 from betacores.posteriors.derivatives import Derivatives
@@ -38,14 +39,16 @@ from betacores.robust import medians, quantiles
 from betacores.samples import SAMPLE_ROWS, last_step_tolerance
 from betacores.sampling import sample_rows
 from betacores.scores import default_score_beta, row_scores
-from betacores.sources import ArraySource, Source
+from betacores.sources import ArraySource, Source, collect
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, PRNGKeyArray
+    from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 LADDER = (0.0, *(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)
 DESCENT = (1.0, 0.5, 0.25, 0.1, 0.0)
 CORE_SCALES = 4.0
+# A β times a log-likelihood that is as good as none.
+NO_CHANGE = 0.05
 # Starts are followed on so many rows of the sample, more if there are many parameters.
 ROUGH_ROWS, ROUGH_ROWS_A_PARAMETER = 5000, 50
 
@@ -125,7 +128,7 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
         starts["robust"] = (robust, [beta] * rungs)
     if largest is not None and largest > beta:
         descent = [beta + (largest - beta) * share for share in DESCENT]
-        starts["descent"] = (robust, descent + [beta] * (rungs - len(descent)))
+        starts["descent"] = (robust, [largest] * (rungs - len(descent)) + descent)
     few = _thinned(sample, p)
     rough = scale * sample.row_count / few.row_count
     if beta == 0 and model.log_concave and (found := _only_mode(model, sample, few, prior, scale, rough)):
@@ -141,9 +144,9 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
         starts["middle"] = (near, [beta] * rungs)
     names = list(starts)
     thetas = np.stack([starts[name][0] for name in names])
-    # Rungs that ask for nothing new are passed over: without β all are the same.
     schedules = np.asarray([starts[name][1] for name in names]).T
-    for betas in schedules[np.append(True, np.any(np.diff(schedules, axis=0), axis=1))]:
+    thetas = grid_modes(model, core, thetas, schedules[0], scale=rough).thetas
+    for betas in schedules[1:][_telling(model, core, thetas[names.index("ladder")], beta)]:
         thetas = grid_modes(model, core, thetas, betas, scale=rough).thetas
     fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
     if hasattr(model, "ordered"):
@@ -169,6 +172,26 @@ def _only_mode(
     if not fit.converged[0] or fit.likelihood.value[0] / scale <= FLOOR:
         return None
     return Found(fit.thetas[0], "prior", ())
+
+
+def _telling(
+    model: Model, core: ArraySource, classical: Float[np.ndarray, " p"], beta: float
+) -> Bool[np.ndarray, " rungs"]:
+    """Tell which further rungs of the ladder ask for more than the classical mode they set out from; the last does.
+
+    A smaller β than a small share of one over the largest log-likelihood changes no row's.
+    """
+    if beta == 0:
+        return np.zeros(len(LADDER) - 1, bool)
+    heights = np.abs(collect(core, _heights, model, classical.astype(np.float32)))[core.weights > 0]
+    telling = ~(beta * np.asarray(LADDER[1:]) * heights.max(initial=0.0) <= NO_CHANGE)
+    telling[-1] = True
+    return telling
+
+
+@jax.jit
+def _heights(rows: Rows, model: Model, theta: Array) -> Float[Array, " n"]:
+    return likelihoods(model, theta[None], rows, None)[:, 0]
 
 
 def _prior_mean(model: Model, p: int) -> Any:

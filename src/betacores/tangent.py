@@ -22,8 +22,8 @@ from betacores.sources.pool import Takes
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, Int
 
-# Rows whose vectors are computed together.
-TOGETHER = 2048
+# Rows whose vectors are computed together: half as many as pursuit has candidates by default, and a few more.
+TOGETHER = 2560
 # Predictors that differ by less: what is beyond the quadratic is less than the rounding of a difference.
 NEAR = 0.01
 
