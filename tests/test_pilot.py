@@ -232,6 +232,22 @@ def test_rungs_that_change_no_row_are_passed_over_and_are_not_missed(name, monke
     np.testing.assert_allclose(found.theta, every.theta, atol=1e-4)
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.3])
+def test_who_descends_comes_down_step_by_step_whatever_the_ladder_leaves_out(beta, monkeypatch):
+    x, y, _ = table("gaussian")
+    asked, made = [], module.grid_modes
+    monkeypatch.setattr(GaussianMean, "log_concave", False)
+    monkeypatch.setattr(module, "grid_modes", lambda *given, **more: asked.append(given[3]) or made(*given, **more))
+    search(GaussianMean(), as_source(x, y), 1.0, beta, 1.0)
+    # The last lane; where the next β is the same it waits for the others.
+    lanes = np.unique(np.array(asked)[:, -1])[::-1]
+    np.testing.assert_allclose(lanes, beta + (1.0 - beta) * np.array([1.0, 0.5, 0.25, 0.1, 0.0]))
+    ladder = np.array(asked)[:, 1]
+    assert ladder[0] == 0
+    assert ladder[-1] == beta
+    assert (np.diff(ladder) >= 0).all()
+
+
 def test_the_whole_search_is_made_where_a_row_is_at_the_floor():
     x, y, _ = table("linear")
     # Its likelihood is the same whatever the line is, so that nothing pulls.

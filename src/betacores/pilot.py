@@ -12,10 +12,10 @@ starts from several points, each with a schedule of β:
   do most harm far out, and not even a large β lets go of them all at a mode that they have made.
 
 Without β a logarithmically concave model has one mode, and ``prior`` alone is followed. Otherwise all run side by side,
-first on some rows of a sample and of those on the core, the rows with no cell far from its
-column's median: rows of great leverage hold the search at a poor mode next to them, though at a better one they count
-nothing. Where that has led is the start on all of the sample. The best log-posterior wins and is polished on all rows.
-Every pass is a sum over blocks.
+first on some rows of a sample and of those on the core, the rows with no cell far from its column's median: rows of
+great leverage hold the search at a poor mode next to them, though at a better one they count nothing. Where that has
+led is the start on all of the sample. The best log-posterior wins and is polished on all rows. Every pass is a sum over
+blocks.
 
 Where the power integral is a constant, a few rows close together, closer than the model says rows are, can make a
 better log-posterior than all others: the density is highest there. What wins then is the mode that explains most rows,
@@ -42,9 +42,9 @@ from betacores.scores import default_score_beta, row_scores
 from betacores.sources import ArraySource, Source, collect
 
 if TYPE_CHECKING:
-    from jaxtyping import Array, Bool, Float, PRNGKeyArray
+    from jaxtyping import Array, Float, PRNGKeyArray
 
-LADDER = (0.0, *(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)
+LADDER = (*(16.0**-k for k in range(6, 0, -1)), 0.25, 1.0)
 DESCENT = (1.0, 0.5, 0.25, 0.1, 0.0)
 CORE_SCALES = 4.0
 # A β times a log-likelihood that is as good as none.
@@ -120,15 +120,14 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     """Return the best mode over a sample of rows that any of the starts leads to."""
     p = model.parameter_count(len(sample.columns))
     prior = np.asarray(_prior_mean(model, p), np.float32)
-    rungs = len(LADDER)
-    starts = {"prior": (prior, [beta] * rungs), "ladder": (prior, [beta * share for share in LADDER])}
+    # Where each begins, and its first β.
+    starts = {"prior": (prior, beta), "ladder": (prior, 0.0)}
     robust = prior
     if hasattr(model, "robust_start"):
         robust = np.asarray(model.robust_start(Rows(sample.x, sample.y)), np.float32)
-        starts["robust"] = (robust, [beta] * rungs)
+        starts["robust"] = (robust, beta)
     if largest is not None and largest > beta:
-        descent = [beta + (largest - beta) * share for share in DESCENT]
-        starts["descent"] = (robust, [largest] * (rungs - len(descent)) + descent)
+        starts["descent"] = (robust, largest)
     few = _thinned(sample, p)
     rough = scale * sample.row_count / few.row_count
     if beta == 0 and model.log_concave and (found := _only_mode(model, sample, few, prior, scale, rough)):
@@ -141,12 +140,19 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
         lanes = np.tile(prior, (len(starts) + 1, 1))
         half = _within(few, farthest, 0.0)
         near = grid_modes(model, half, lanes, np.full(len(lanes), beta), scale=rough).thetas[0]
-        starts["middle"] = (near, [beta] * rungs)
-    names = list(starts)
-    thetas = np.stack([starts[name][0] for name in names])
-    schedules = np.asarray([starts[name][1] for name in names]).T
-    thetas = grid_modes(model, core, thetas, schedules[0], scale=rough).thetas
-    for betas in schedules[1:][_telling(model, core, thetas[names.index("ladder")], beta)]:
+        starts["middle"] = (near, beta)
+    names, first = list(starts), np.array([at for _, at in starts.values()])
+    thetas = np.stack([theta for theta, _ in starts.values()])
+    thetas = grid_modes(model, core, thetas, first, scale=rough).thetas
+    ways = {"ladder": _rungs(model, core, thetas[names.index("ladder")], beta)}
+    if "descent" in starts:
+        ways["descent"] = [beta + (starts["descent"][1] - beta) * share for share in DESCENT[1:]]
+    # Side by side; who has fewer steps to go waits, and all end at β together.
+    steps = max(map(len, ways.values()))
+    schedule = np.tile(first, (steps, 1))
+    for name, way in ways.items():
+        schedule[steps - len(way) :, names.index(name)] = way
+    for betas in schedule:
         thetas = grid_modes(model, core, thetas, betas, scale=rough).thetas
     fit = grid_modes(model, sample, thetas, np.full(len(names), beta), scale=scale)
     if hasattr(model, "ordered"):
@@ -174,19 +180,16 @@ def _only_mode(
     return Found(fit.thetas[0], "prior", ())
 
 
-def _telling(
-    model: Model, core: ArraySource, classical: Float[np.ndarray, " p"], beta: float
-) -> Bool[np.ndarray, " rungs"]:
-    """Tell which further rungs of the ladder ask for more than the classical mode they set out from; the last does.
+def _rungs(model: Model, core: ArraySource, classical: Float[np.ndarray, " p"], beta: float) -> list[float]:
+    """Return the β of the ladder from the first on that asks for more than the classical mode; the last is always one.
 
-    A smaller β than a small share of one over the largest log-likelihood changes no row's.
+    A β smaller than a small share of one over the largest log-likelihood changes no row's.
     """
     if beta == 0:
-        return np.zeros(len(LADDER) - 1, bool)
+        return []
     heights = np.abs(collect(core, _heights, model, classical.astype(np.float32)))[core.weights > 0]
-    telling = ~(beta * np.asarray(LADDER[1:]) * heights.max(initial=0.0) <= NO_CHANGE)
-    telling[-1] = True
-    return telling
+    most = heights.max(initial=0.0)
+    return [beta * share for share in LADDER if share == LADDER[-1] or not beta * share * most <= NO_CHANGE]
 
 
 @jax.jit
