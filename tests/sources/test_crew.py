@@ -52,10 +52,30 @@ def test_an_error_comes_out_where_it_happened(at_once):
 
 
 def test_nothing_goes_on_when_nobody_wants_more(at_once):
-    blocks = crew.side_by_side(lambda block: block, iter(range(1000)), ())
+    begun, ended = [], []
+
+    def work(block):
+        begun.append(block)
+        time.sleep(0.01)
+        ended.append(block)
+        return block
+
+    blocks = crew.side_by_side(work, iter(range(1000)), ())
     assert [next(blocks), next(blocks)] == [(1, 0), (2, 1)]
     blocks.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("betacores-block")]
+    assert len(begun) <= 2 + at_once + 1
+    assert sorted(begun) == sorted(ended)
+    time.sleep(0.05)
+    assert len(begun) == len(ended) <= 2 + at_once + 1
+
+
+def test_passes_share_their_threads(monkeypatch):
+    """Every new thread would take memory that is not given back."""
+    monkeypatch.setattr(crew, "hands", lambda: 2)
+    seen = set()
+    for _ in range(10):
+        list(crew.side_by_side(lambda block: seen.add(threading.get_ident()), range(6), ()))
+    assert len(seen - {threading.get_ident()}) <= 2
 
 
 def test_threads_compute_in_the_caller_s_precision(at_once):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from typing import Any
 
 import jax
@@ -64,7 +65,7 @@ def side_by_side(
             return jax.block_until_ready(work(block, *arguments))
 
     under_way: deque[tuple[int, Future]] = deque()
-    crew = ThreadPoolExecutor(at_once, thread_name_prefix="betacores-block")
+    crew = _crew(at_once, os.getpid())
     try:
         for number, block in numbered:
             under_way.append((number + 1, crew.submit(done, block)))
@@ -75,4 +76,13 @@ def side_by_side(
             until, result = under_way.popleft()
             yield until, result.result()
     finally:
-        crew.shutdown(wait=True, cancel_futures=True)
+        for _, result in under_way:
+            result.cancel()
+        wait(result for _, result in under_way)
+
+
+@cache
+def _crew(at_once: int, process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process, the same for every pass: what new ones take of memory is not given back."""
+    del process  # threads do not survive a fork
+    return ThreadPoolExecutor(at_once, thread_name_prefix="betacores-block")
