@@ -81,7 +81,8 @@ def read_groups(groups: Any, data: Any, rows: int) -> tuple[Groups, Any]:
         Its number of rows.
     """
     if isinstance(groups, Groups):
-        return _of_all(groups, rows), data
+        _check_count(len(groups.codes), rows)
+        return groups, data
     names = _column_names(groups, data, rows)
     if names:
         columns, data = _taken_out(data, names)
@@ -92,10 +93,9 @@ def read_groups(groups: Any, data: Any, rows: int) -> tuple[Groups, Any]:
     return _from_labels(_labels(groups), rows), data
 
 
-def _of_all(groups: Groups, rows: int) -> Groups:
-    if len(groups.codes) != rows:
-        raise ValueError(f"groups: expected a label for each of the {rows} rows, got {len(groups.codes)}.")
-    return groups
+def _check_count(labels: int, rows: int) -> None:
+    if labels != rows:
+        raise ValueError(f"groups: expected a label for each of the {rows} rows, got {labels}.")
 
 
 def _column_names(groups: Any, data: Any, rows: int) -> list[str]:
@@ -163,8 +163,7 @@ def _holds_rows(groups: Any) -> bool:
 
 
 def _from_labels(labels: Sequence[Any], rows: int) -> Groups:
-    if len(labels) != rows:
-        raise ValueError(f"groups: expected a label for each of the {rows} rows, got {len(labels)}.")
+    _check_count(len(labels), rows)
     places: dict[Any, int] = {}
     codes = np.empty(rows, np.int64)
     for row, label in enumerate(labels):

@@ -120,14 +120,15 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     """Return the best mode over a sample of rows that any of the starts leads to."""
     p = model.parameter_count(len(sample.columns))
     prior = np.asarray(_prior_mean(model, p), np.float32)
-    # Where each begins, and its first β.
-    starts = {"prior": (prior, beta), "ladder": (prior, 0.0)}
+    # Where each begins and its first β, and the further ones of those that change it.
+    starts, ways = {"prior": (prior, beta), "ladder": (prior, 0.0)}, {}
     robust = prior
     if hasattr(model, "robust_start"):
         robust = np.asarray(model.robust_start(Rows(sample.x, sample.y)), np.float32)
         starts["robust"] = (robust, beta)
     if largest is not None and largest > beta:
         starts["descent"] = (robust, largest)
+        ways["descent"] = [beta + (largest - beta) * share for share in DESCENT[1:]]
     few = _thinned(sample, p)
     rough = scale * sample.row_count / few.row_count
     if beta == 0 and model.log_concave and (found := _only_mode(model, sample, few, prior, scale, rough)):
@@ -144,9 +145,7 @@ def search(model: Model, sample: ArraySource, scale: float, beta: float, largest
     names, first = list(starts), np.array([at for _, at in starts.values()])
     thetas = np.stack([theta for theta, _ in starts.values()])
     thetas = grid_modes(model, core, thetas, first, scale=rough).thetas
-    ways = {"ladder": _rungs(model, core, thetas[names.index("ladder")], beta)}
-    if "descent" in starts:
-        ways["descent"] = [beta + (starts["descent"][1] - beta) * share for share in DESCENT[1:]]
+    ways["ladder"] = _rungs(model, core, thetas[names.index("ladder")], beta)
     # Side by side; who has fewer steps to go waits, and all end at β together.
     steps = max(map(len, ways.values()))
     schedule = np.tile(first, (steps, 1))
@@ -172,9 +171,8 @@ def _only_mode(
     model: Model, sample: ArraySource, few: ArraySource, start: Float[np.ndarray, " p"], scale: float, rough: float
 ) -> Found | None:
     """Return the mode without β of a concave model; None where the search is lost, or a row is at the floor."""
-    betas = np.zeros(1)
-    near = grid_modes(model, few, start[None], betas, scale=rough).thetas
-    fit = grid_modes(model, sample, near, betas, scale=scale)
+    near = grid_modes(model, few, start[None], np.zeros(1), scale=rough).thetas
+    fit = grid_modes(model, sample, near, np.zeros(1), scale=scale)
     if not fit.converged[0] or fit.likelihood.value[0] / scale <= FLOOR:
         return None
     return Found(fit.thetas[0], "prior", ())
@@ -187,8 +185,7 @@ def _rungs(model: Model, core: ArraySource, classical: Float[np.ndarray, " p"], 
     """
     if beta == 0:
         return []
-    heights = np.abs(collect(core, _heights, model, classical.astype(np.float32)))[core.weights > 0]
-    most = heights.max(initial=0.0)
+    most = np.abs(collect(core, _heights, model, classical.astype(np.float32)))[core.weights > 0].max(initial=0.0)
     return [beta * share for share in LADDER if share == LADDER[-1] or not beta * share * most <= NO_CHANGE]
 
 

@@ -198,13 +198,12 @@ class CoresetEstimator(BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(SEEDS))
 
-    def _learn(
-        self, indices: np.ndarray, weights: np.ndarray, scores: np.ndarray | None, groups: list[Any] | None
-    ) -> None:
-        self.sample_indices_ = indices
-        self.sample_weight_ = weights
-        self.scores_ = scores
-        self.groups_ = groups
+    def _learn(self, fitted: Any, table: Table) -> None:
+        """Keep what a coreset, or another fit, says of the rows of a table and of its groups if there are any."""
+        self.sample_indices_ = fitted.indices
+        self.sample_weight_ = fitted.weights
+        self.scores_ = fitted.scores
+        self.groups_ = None if table.groups is None else fitted.groups
 
     def _read_rows(self, X: Any) -> np.ndarray:
         """Return rows to predict, checked against those of `fit`."""

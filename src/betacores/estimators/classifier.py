@@ -108,8 +108,7 @@ class CoresetClassifier(ClassifierMixin, CoresetEstimator):
         summary = self._summarise(table, labels, model, real=False)
         self._scaling, self._posterior = summary.scaling, predictor(summary.built)
         self.coreset_ = summary.coreset
-        kept = None if table.groups is None else self.coreset_.groups
-        self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores, kept)
+        self._learn(self.coreset_, table)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

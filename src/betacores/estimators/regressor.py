@@ -112,7 +112,7 @@ class CoresetRegressor(RegressorMixin, CoresetEstimator):
             fitted = linear(summary) if real else counting(summary)
         self._regression = fitted
         self.coreset_ = fitted.coreset
-        self._learn(fitted.indices, fitted.weights, fitted.scores, None if table.groups is None else fitted.groups)
+        self._learn(fitted, table)
         return self
 
     @overload

@@ -98,8 +98,7 @@ class CoresetSelector(CoresetEstimator):
         if real and response is not None:
             response = _numbers(response)
         self.coreset_ = self._summarise(table, response, model, real=real).coreset
-        kept = None if table.groups is None else self.coreset_.groups
-        self._learn(self.coreset_.indices, self.coreset_.weights, self.coreset_.scores, kept)
+        self._learn(self.coreset_, table)
         self._row_count = len(table.x)
         return self
 
