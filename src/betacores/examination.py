@@ -19,6 +19,7 @@ from betacores.samples import large_sample
 from betacores.sources.base import LARGEST_CELL
 from betacores.sources.cells import clipped, told_of_large_cells
 from betacores.sources.crew import side_by_side
+from betacores.sources.extremes import Extremes, extremes_of
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
 from betacores.sources.reader import Cut, Raw, Reader, ahead, as_numpy
@@ -100,7 +101,7 @@ def check_held(reader: Reader, held: Any, model: str | Model) -> None:
     response = wanted_response(model)
     named = _named(model, reader.columns)
     for cut in reader.cuts_of(held):
-        raw = cut.made()
+        raw = exactly(cut)
         if not np.isfinite(raw.x).all():
             raise _not_finite(reader, raw)
         named = _checked_cells(named, reader, raw)
@@ -166,17 +167,19 @@ def _pass(
 ) -> tuple[Findings, Raw, Model | None]:
     response = wanted_response(model)
     named = _named(model, reader.columns)
-    low, high = np.full(len(reader.columns), np.inf), np.full(len(reader.columns), -np.inf)
+    extremes = Extremes(len(reader.columns))
     xs, ys, beyond = [], [], 0
     values: set | None = set()
-    cuts = ahead(reader.cuts(double=not reader.single))
-    for _, (raw, below, above) in side_by_side(_looked_at, cuts, (scratch,)):
-        if not (np.isfinite(below).all() and np.isfinite(above).all()):
-            raise _not_finite(reader, raw)
-        named = _checked_cells(named, reader, raw)
-        low, high = np.minimum(low, below), np.maximum(high, above)
-        if max(-below.min(), above.max()) > LARGEST_CELL:
-            beyond += int((np.abs(raw.x) > LARGEST_CELL).sum())
+    for _, (cut, raw, below, above) in side_by_side(_looked_at, ahead(reader.cuts()), (scratch,)):
+        # Also where a cell is no number.
+        if not max(-below.min(), above.max()) < np.float32(LARGEST_CELL):
+            exact = exactly(cut)
+            if not np.isfinite(exact.x).all():
+                raise _not_finite(reader, exact)
+            beyond += int((np.abs(exact.x) > LARGEST_CELL).sum())
+        if named is not None:
+            named = _checked_cells(named, reader, exactly(cut))
+        extremes.add(below, above, lambda cut=cut: exactly(cut).x)
         here = ids[slice(*np.searchsorted(ids, [raw.start, raw.start + len(raw.x)]))] - raw.start
         # In the precision they are computed in: the sample of a long table is what takes most memory.
         xs.append(clipped(raw.x[here]))
@@ -193,14 +196,15 @@ def _pass(
         else np.array(sorted(values), None if reader.response == "words" else y.dtype)
     )
     words = None if reader.response is None else reader.response == "words"
-    return Findings(low, high, kept, words, beyond), Raw(np.concatenate(xs), y, 0), named
+    return Findings(extremes.low, extremes.high, kept, words, beyond), Raw(np.concatenate(xs), y, 0), named
 
 
 def _named(model: str | Model, columns: list[str]) -> Model | None:
-    """Return the model that was named, for a table's columns; None if it is one that waits for labels."""
+    """Return the model that was named, for a table's columns; None if it waits for labels or takes any cells."""
     if model == "auto" or wanted_response(model) in ("binary", "classes"):
         return None
-    return chosen_model(model, None)[0].bound(columns, None)
+    bound = chosen_model(model, None)[0].bound(columns, None)
+    return None if type(bound).check_rows is Model.check_rows else bound
 
 
 def _with_values_of(column: Any, known: set) -> set | None:
@@ -221,25 +225,20 @@ def _checked_cells(model: Model | None, reader: Reader, raw: Raw) -> Model | Non
         raise ValueError(f"{error} Rows are counted from {reader.where(raw.start)}.") from None
 
 
-def _looked_at(cut: Cut, scratch: Scratch | None) -> tuple[Raw, np.ndarray, np.ndarray]:
+def _looked_at(cut: Cut, scratch: Scratch | None) -> tuple[Cut, Raw, np.ndarray, np.ndarray]:
     """Return rows with the extremes of their columns; they are kept, if they are to be and have no words."""
     raw = cut.made()
-    below, above = _extremes(raw.x)
+    below, above = extremes_of(raw.x)
     if scratch is not None and (raw.y is None or isinstance(raw.y, np.ndarray)):
         small = max(-below.min(), above.max()) <= LARGEST_CELL
         scratch.write(raw.x if small else clipped(raw.x), raw.y, raw.start)
-    return raw, below, above
+    return cut, raw, below, above
 
 
-def _extremes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns' smallest and largest cells."""
-    rows, columns = x.shape
-    together = 64
-    if rows % together:
-        return x.min(0), x.max(0)
-    # Side by side: rows are short, and NumPy goes along them one at a time.
-    wide = x.reshape(-1, together * columns)
-    return wide.min(0).reshape(-1, columns).min(0), wide.max(0).reshape(-1, columns).max(0)
+def exactly(cut: Cut) -> Raw:
+    """Return rows in double precision."""
+    assert cut.exact is not None
+    return cut.exact()
 
 
 def _check_response(reader: Reader, raw: Raw, response: str) -> None:

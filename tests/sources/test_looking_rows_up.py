@@ -6,7 +6,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from betacores.examination import Encoding, _extremes
+from betacores.examination import Encoding
+from betacores.sources.extremes import Extremes, extremes_of
 from betacores.sources.parquet import ParquetReader
 
 ROWS = 500
@@ -57,7 +58,7 @@ def test_what_single_precision_holds(folder):
 @pytest.mark.parametrize("rows", [64, 65, 640, 1])
 def test_extremes_of_columns(rows):
     x = np.random.default_rng(rows).standard_normal((rows, 3))
-    low, high = _extremes(x)
+    low, high = extremes_of(x)
     np.testing.assert_array_equal(low, x.min(0))
     np.testing.assert_array_equal(high, x.max(0))
 
@@ -65,7 +66,7 @@ def test_extremes_of_columns(rows):
 def test_extremes_tell_of_what_is_no_number():
     x = np.zeros((128, 2))
     x[77, 1] = np.nan
-    low, high = _extremes(x)
+    low, high = extremes_of(x)
     assert np.isnan([low[1], high[1]]).all()
     assert low[0] == high[0] == 0
 
@@ -73,3 +74,27 @@ def test_extremes_tell_of_what_is_no_number():
 def test_two_labels_are_minus_and_plus_one():
     labels = np.array([2.0, 5.0])
     np.testing.assert_array_equal(Encoding(labels)(np.array([5.0, 2.0, 2.0])), np.float32([1, -1, -1]))
+
+
+def test_columns_that_single_precision_takes_for_constant_are_looked_at_exactly():
+    # In turn: alike to single precision, constant, and apart in it from the second block on.
+    x = np.column_stack([1 + 1e-12 * np.arange(192), np.full(192, 0.1), np.repeat([0.0, 3.0, 3.0], 64)])
+    found, asked = Extremes(3), []
+
+    def exact(block):
+        asked.append(block)
+        return x[64 * block : 64 * (block + 1)]
+
+    for block in range(3):
+        below, above = extremes_of(x[64 * block : 64 * (block + 1)].astype(np.float32))
+        found.add(below, above, lambda block=block: exact(block))
+    np.testing.assert_array_equal(found.low, x.min(0))
+    np.testing.assert_array_equal(found.high, x.max(0))
+    assert asked == [0, 1, 2]
+
+
+def test_columns_that_single_precision_tells_apart_are_not_looked_at_again():
+    x = np.random.default_rng(0).standard_normal((128, 2)).astype(np.float32)
+    found = Extremes(2)
+    found.add(*extremes_of(x), lambda: pytest.fail("nobody needs to know"))
+    np.testing.assert_array_equal([found.low, found.high], [x.min(0), x.max(0)])

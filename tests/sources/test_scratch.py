@@ -32,9 +32,9 @@ def decoded(monkeypatch):
     """The numbers of the first blocks of the passes that decoded the file."""
     passes = []
 
-    def noted(self, first=0, *, double=False):
+    def noted(self, first=0):
         passes.append(first)
-        return cuts(self, first, double=double)
+        return cuts(self, first)
 
     cuts = ParquetReader.cuts
     monkeypatch.setattr(ParquetReader, "cuts", noted)

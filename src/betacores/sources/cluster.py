@@ -149,7 +149,7 @@ class ClusterSource(Source):
 
     def take(self, ids: np.ndarray) -> Rows:
         """Return rows by their numbers; those that are not known are asked for where they are."""
-        if self.known is not None and np.isin(ids, self.known.ids).all():
+        if self.known is not None and self.known.holds(ids):
             return self.known.take(ids)
         from betacores.sources.choice import choose
 

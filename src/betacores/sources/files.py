@@ -98,7 +98,7 @@ class FileSource(Source):
 
     def _decoded(self, first: int) -> Iterator[Cut]:
         for cut in self.reader.cuts(first):
-            yield cut._replace(made=partial(self._as_kept, cut))
+            yield cut._replace(made=partial(self._as_kept, cut), exact=None)
 
     def _as_kept(self, cut: Cut) -> Rows:
         rows = self.encoded(cut.made())
@@ -120,7 +120,7 @@ class FileSource(Source):
 
     def take(self, ids: np.ndarray) -> Rows:
         """Return rows by their numbers; those that are not known are read."""
-        if self.known is not None and np.isin(ids, self.known.ids).all():
+        if self.known is not None and self.known.holds(ids):
             return self.known.take(ids)
         order = np.unique(ids)
         found = Pool(order, self.encoded(self.reader.rows(order)), np.ones(len(order), np.float32))

@@ -95,20 +95,19 @@ class NpyReader(Reader):
                 raise ValueError(f"y: expected numbers, got {self._y.array.dtype}; write labels as numbers.")
             self.response = "numbers"
 
-    def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
+    def cuts(self, first: int = 0) -> Iterator[Cut]:
         """Yield all rows in canonical blocks."""
         for start in range(first * BLOCK_ROWS, self.row_count, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, self.row_count)
             x, y = self._x.between(start, stop), None if self._y is None else self._y.between(start, stop)
-            yield Cut(start, stop - start, partial(_made, x, y, start, np.float64 if double else np.float32))
+            yield _cut(x, y, start)
 
     def cuts_of(self, held: tuple[np.ndarray, np.ndarray | None]) -> Iterator[Cut]:
-        """Yield what `table` gave in canonical blocks, in double precision."""
+        """Yield what `table` gave in canonical blocks."""
         x, y = held
         for start in range(0, len(x), BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, len(x))
-            some = None if y is None else y[start:stop]
-            yield Cut(start, stop - start, partial(_made, x[start:stop], some, start, np.float64))
+            yield _cut(x[start:stop], None if y is None else y[start:stop], start)
 
     def check_unchanged(self) -> None:
         """Complain if a file is gone or is not what it was."""
@@ -129,6 +128,11 @@ class NpyReader(Reader):
         """Return everything, in memory."""
         y = None if self._y is None else self._y.between(0, self.row_count)
         return self._x.between(0, self.row_count), y
+
+
+def _cut(x: np.ndarray, y: np.ndarray | None, start: int) -> Cut:
+    made = partial(_made, x, y, start)
+    return Cut(start, len(x), partial(made, np.float32), partial(made, np.float64))
 
 
 def _made(x: np.ndarray, y: np.ndarray | None, start: int, kind: Any) -> Raw:

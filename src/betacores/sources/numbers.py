@@ -42,13 +42,13 @@ class Numbers:
     def __init__(self, place: Path | None, rows: int, block_rows: int):
         self.rows, self.block_rows = rows, block_rows
         self._file: Any = _file_at(place)
-        self._sums: Any = _file_at(None if place is None else place.with_name(place.name + SUMS))
-        self.done = self._checked()
+        self._sums: Any = None if place is None else _file_at(place.with_name(place.name + SUMS))
+        self.done = 0 if self._sums is None else self._checked()
 
     def __del__(self) -> None:
         """Close the files; maps of them stay."""
         for name in ("_file", "_sums"):
-            if hasattr(self, name):
+            if getattr(self, name, None) is not None:
                 getattr(self, name).close()
 
     def _checked(self) -> int:
@@ -72,23 +72,26 @@ class Numbers:
     def filled(self, parts_from: Callable[[int], Iterable[np.ndarray]]) -> Numbers:
         """Return the same after writing what is missing, block by block."""
         first = self.done
-        self._sums.truncate(first * BYTES)
-        self._sums.seek(first * BYTES)
+        if self._sums is not None:
+            self._sums.truncate(first * BYTES)
+            self._sums.seek(first * BYTES)
         if first * self.block_rows < self.rows:
             self._file.truncate(first * self.block_rows * BYTES)
             self._file.seek(first * self.block_rows * BYTES)
             for part in parts_from(first):
                 self._write(np.ascontiguousarray(part, np.float32))
+            self._file.flush()
         return self
 
     def _write(self, part: Float[np.ndarray, " n"]) -> None:
         # A cluster, or a device, may give several blocks at once.
         for start in range(0, len(part), self.block_rows):
-            block = part[start : start + self.block_rows].tobytes()
-            self._file.write(block)
-            self._file.flush()
-            self._sums.write(np.array(zlib.crc32(block), "<u4").tobytes())
-            self._sums.flush()
+            block = part[start : start + self.block_rows]
+            self._file.write(block.data)
+            if self._sums is not None:
+                self._file.flush()
+                self._sums.write(np.array(zlib.crc32(block.data), "<u4").tobytes())
+                self._sums.flush()
             self.done += 1
 
     def between(self, start: int, stop: int) -> Float[np.ndarray, " n"]:

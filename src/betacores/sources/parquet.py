@@ -141,21 +141,21 @@ class ParquetReader(Reader):
         rows = fragment.scanner(schema=self.schema, filter=self._filter).count_rows()
         return [part.row_groups[0].id for part in parts], rows
 
-    def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
+    def cuts(self, first: int = 0) -> Iterator[Cut]:
         """Yield all rows in canonical blocks."""
         self.check_unchanged()
         pieces = [piece for piece in self._pieces if piece.start + piece.rows > first * BLOCK_ROWS]
         leave = first * BLOCK_ROWS - pieces[0].start if pieces else 0
         batches = (batch for piece in pieces for batch in self._batches(piece, self._read))
-        yield from self._cut(batches, leave, first, double)
+        yield from self._cut(batches, leave, first)
 
     def cuts_of(self, held: pa.Table) -> Iterator[Cut]:
-        """Yield what `table` gave in canonical blocks, in double precision."""
-        yield from self._cut(held.to_batches(BLOCK_ROWS), 0, 0, True)
+        """Yield what `table` gave in canonical blocks."""
+        yield from self._cut(held.to_batches(BLOCK_ROWS), 0, 0)
 
-    def _cut(self, batches: Iterable[pa.RecordBatch], leave: int, first: int, double: bool) -> Iterator[Cut]:
+    def _cut(self, batches: Iterable[pa.RecordBatch], leave: int, first: int) -> Iterator[Cut]:
         """Yield rows in canonical blocks, of which `first` is the next, without some rows at the beginning."""
-        cutter = Cutter(first, double, np.concatenate if self.response == "numbers" else words_of)
+        cutter = Cutter(first, np.concatenate if self.response == "numbers" else words_of)
         for batch in batches:
             if leave >= batch.num_rows:
                 leave -= batch.num_rows

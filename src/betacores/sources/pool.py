@@ -36,6 +36,11 @@ class Pool(NamedTuple):
         """Return how much rows count, by their numbers."""
         return self.weights[self._places(ids)]
 
+    def holds(self, ids: np.ndarray) -> bool:
+        """Tell whether all rows of these numbers are there."""
+        places = np.minimum(self._places(ids), len(self.ids) - 1)
+        return not len(ids) or (len(self.ids) > 0 and bool((self.ids[places] == ids).all()))
+
     def among(self, ids: np.ndarray) -> Pool:
         """Return a part of the pool."""
         ids = np.unique(ids)

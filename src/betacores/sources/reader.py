@@ -35,11 +35,15 @@ class Raw(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Consecutive rows that have been read and not yet put together, which ``made`` does, in whatever thread."""
+    """Consecutive rows that have been read and not yet put together, which the last two do, in whatever thread.
+
+    ``made`` does it in single precision, cells too large for it infinite; ``exact`` in double, if somebody may ask.
+    """
 
     start: int
     rows: int
     made: Callable[[], Any]
+    exact: Callable[[], Raw] | None = None
 
 
 class Reader(abc.ABC):
@@ -67,11 +71,8 @@ class Reader(abc.ABC):
     remedy: str
 
     @abc.abstractmethod
-    def cuts(self, first: int = 0, *, double: bool = False) -> Iterator[Cut]:
-        """Yield all rows in canonical blocks, from the first one asked for, to be put together by who takes them.
-
-        In single precision, cells too large for it infinite; in double precision if asked for.
-        """
+    def cuts(self, first: int = 0) -> Iterator[Cut]:
+        """Yield all rows in canonical blocks, from the first one asked for, to be put together by who takes them."""
 
     @abc.abstractmethod
     def where(self, row: int, *, response: bool = False) -> str:
@@ -91,14 +92,15 @@ class Reader(abc.ABC):
 
     @abc.abstractmethod
     def cuts_of(self, held: Any) -> Iterator[Cut]:
-        """Yield what `table` gave in canonical blocks, in double precision."""
+        """Yield what `table` gave in canonical blocks."""
 
     def rows(self, ids: np.ndarray) -> Raw:
         """Return some rows by their numbers, in double precision; in the order of the table."""
         ids = np.unique(ids)
         found = []
-        for cut in ahead(self.cuts(int(ids[0]) // BLOCK_ROWS if len(ids) else 0, double=True)):
-            raw = cut.made()
+        for cut in ahead(self.cuts(int(ids[0]) // BLOCK_ROWS if len(ids) else 0)):
+            assert cut.exact is not None
+            raw = cut.exact()
             here = ids[(ids >= raw.start) & (ids < raw.start + len(raw.x))] - raw.start
             found.append((raw.x[here], None if raw.y is None else as_numpy(raw.y.take(here))))
             if raw.start + len(raw.x) > ids[-1]:
@@ -171,9 +173,8 @@ def ahead(parts: Iterator[T]) -> Iterator[T]:
 class Cutter:
     """Cuts pieces of any length into canonical blocks; what they hold is looked at when a block is made."""
 
-    def __init__(self, first: int, double: bool, join: Callable[[list[Any]], Any]):
+    def __init__(self, first: int, join: Callable[[list[Any]], Any]):
         self.start = first * BLOCK_ROWS
-        self.kind = np.float64 if double else np.float32
         self.join = join
         self._begin()
 
@@ -197,13 +198,14 @@ class Cutter:
             yield self._cut()
 
     def _cut(self) -> Cut:
-        cut = Cut(self.start, self.filled, partial(_made, self.pieces, self.filled, self.start, self.kind, self.join))
+        made = partial(_made, self.pieces, self.filled, self.start, self.join)
+        cut = Cut(self.start, self.filled, partial(made, np.float32), partial(made, np.float64))
         self.start += self.filled
         self._begin()
         return cut
 
 
-def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, kind: Any, join: Any) -> Raw:
+def _made(pieces: list[tuple[list[np.ndarray], Any]], rows: int, start: int, join: Any, kind: Any) -> Raw:
     x = aligned((rows, len(pieces[0][0])), kind)
     at = 0
     with np.errstate(over="ignore"):
