@@ -22,7 +22,7 @@ from betacores.sources.crew import side_by_side
 from betacores.sources.extremes import Extremes, extremes_of
 from betacores.sources.files import FileSource
 from betacores.sources.pool import Pool
-from betacores.sources.reader import Cut, Raw, Reader, ahead, as_numpy
+from betacores.sources.reader import Cut, Raw, Reader, ahead, as_numpy, exactly
 from betacores.sources.scratch import Scratch, scratch_for
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _pass(
             beyond += int((np.abs(exact.x) > LARGEST_CELL).sum())
         if named is not None:
             named = _checked_cells(named, reader, exactly(cut))
-        extremes.add(below, above, lambda cut=cut: exactly(cut).x)
+        extremes.add(below, above, cut)
         here = ids[slice(*np.searchsorted(ids, [raw.start, raw.start + len(raw.x)]))] - raw.start
         # In the precision they are computed in: the sample of a long table is what takes most memory.
         xs.append(clipped(raw.x[here]))
@@ -233,12 +233,6 @@ def _looked_at(cut: Cut, scratch: Scratch | None) -> tuple[Cut, Raw, np.ndarray,
         small = max(-below.min(), above.max()) <= LARGEST_CELL
         scratch.write(raw.x if small else clipped(raw.x), raw.y, raw.start)
     return cut, raw, below, above
-
-
-def exactly(cut: Cut) -> Raw:
-    """Return rows in double precision."""
-    assert cut.exact is not None
-    return cut.exact()
 
 
 def _check_response(reader: Reader, raw: Raw, response: str) -> None:

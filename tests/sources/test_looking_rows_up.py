@@ -9,6 +9,7 @@ import pytest
 from betacores.examination import Encoding
 from betacores.sources.extremes import Extremes, extremes_of
 from betacores.sources.parquet import ParquetReader
+from betacores.sources.reader import Cut, Raw
 
 ROWS = 500
 
@@ -81,13 +82,13 @@ def test_columns_that_single_precision_takes_for_constant_are_looked_at_exactly(
     x = np.column_stack([1 + 1e-12 * np.arange(192), np.full(192, 0.1), np.repeat([0.0, 3.0, 3.0], 64)])
     found, asked = Extremes(3), []
 
-    def exact(block):
-        asked.append(block)
-        return x[64 * block : 64 * (block + 1)]
+    def cut(block):
+        cells = x[64 * block : 64 * (block + 1)]
+        return Cut(64 * block, 64, None, lambda: asked.append(block) or Raw(cells, None, 64 * block))
 
     for block in range(3):
         below, above = extremes_of(x[64 * block : 64 * (block + 1)].astype(np.float32))
-        found.add(below, above, lambda block=block: exact(block))
+        found.add(below, above, cut(block))
     np.testing.assert_array_equal(found.low, x.min(0))
     np.testing.assert_array_equal(found.high, x.max(0))
     assert asked == [0, 1, 2]
@@ -96,5 +97,5 @@ def test_columns_that_single_precision_takes_for_constant_are_looked_at_exactly(
 def test_columns_that_single_precision_tells_apart_are_not_looked_at_again():
     x = np.random.default_rng(0).standard_normal((128, 2)).astype(np.float32)
     found = Extremes(2)
-    found.add(*extremes_of(x), lambda: pytest.fail("nobody needs to know"))
+    found.add(*extremes_of(x), Cut(0, 128, None, lambda: pytest.fail("nobody needs to know")))
     np.testing.assert_array_equal([found.low, found.high], [x.min(0), x.max(0)])

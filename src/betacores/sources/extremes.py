@@ -1,4 +1,4 @@
-"""The smallest and the largest cell of every column, block by block: in single precision, exactly where that tells little.
+"""The smallest and the largest cell of every column, block by block: exactly where single precision tells too little.
 
 Blocks are put together in single precision, in which a column whose cells differ by less has one value. As long as that
 is all that is known of a column its cells are looked at exactly, and no longer.
@@ -6,10 +6,11 @@ is all that is known of a column its cells are looked at exactly, and no longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from betacores.sources.reader import Cut, exactly
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -35,13 +36,13 @@ class Extremes:
         self,
         low: Float[np.ndarray, " columns"],
         high: Float[np.ndarray, " columns"],
-        exact: Callable[[], Float[np.ndarray, "rows columns"]],
+        block: Cut,
     ) -> None:
-        """Add a block by its extremes in single precision; `exact` returns its cells in double."""
+        """Add a block by its extremes in single precision; its cells are there to be looked at."""
         self._single = np.minimum(self._single[0], low), np.maximum(self._single[1], high)
         doubtful = np.flatnonzero(self._single[0] == self._single[1])
         if doubtful.size:
-            cells = exact()[:, doubtful]
+            cells = exactly(block).x[:, doubtful]
             for known, here, better in zip(self._exact, extremes_of(cells), (np.minimum, np.maximum), strict=True):
                 known[doubtful] = better(known[doubtful], here)
 

@@ -46,6 +46,12 @@ class Cut(NamedTuple):
     exact: Callable[[], Raw] | None = None
 
 
+def exactly(cut: Cut) -> Raw:
+    """Return rows in double precision."""
+    assert cut.exact is not None
+    return cut.exact()
+
+
 class Reader(abc.ABC):
     """A table on disk.
 
@@ -99,8 +105,7 @@ class Reader(abc.ABC):
         ids = np.unique(ids)
         found = []
         for cut in ahead(self.cuts(int(ids[0]) // BLOCK_ROWS if len(ids) else 0)):
-            assert cut.exact is not None
-            raw = cut.exact()
+            raw = exactly(cut)
             here = ids[(ids >= raw.start) & (ids < raw.start + len(raw.x))] - raw.start
             found.append((raw.x[here], None if raw.y is None else as_numpy(raw.y.take(here))))
             if raw.start + len(raw.x) > ids[-1]:
