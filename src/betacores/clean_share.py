@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
 from betacores.grid import grid_modes
 from betacores.models.base import Model, Rows
-from betacores.scores import block_scores, default_score_beta
-from betacores.sources import ArraySource, Source, reduce
+from betacores.scores import default_score_beta, scores_of
+from betacores.sources import ArraySource, Source, block_program, reduce
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -71,6 +70,6 @@ def _mean_score(model: Model, source: Source, theta: Float[np.ndarray, " p"], be
     return float(np.clip(total / max(weight, 1e-30), LEAST, 1.0))
 
 
-@jax.jit
+@block_program
 def _block_sums(rows: Rows, weights: Array, model: Model, theta: Array, beta: Array) -> tuple[Array, Array]:
-    return weights @ block_scores(rows, model, theta, beta), weights.sum()
+    return weights @ scores_of(rows, model, theta, beta), weights.sum()

@@ -23,7 +23,7 @@ from betacores.posteriors.derivatives import (
 )
 from betacores.posteriors.gaussian import scaled_cholesky
 from betacores.posteriors.laplace import TOLERANCE
-from betacores.sources import Source, over_chunks, reduce
+from betacores.sources import Source, block_program, over_chunks, reduce
 from betacores.sources.base import CHUNK_ROWS
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def chosen(lanes: Bool[np.ndarray, " k"], new: Iterable[Any], old: Iterable[Any]
     return [np.where(lanes.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(new, old, strict=True)]
 
 
-@jax.jit
+@block_program
 def _block_derivatives(rows: Rows, weights: Array, model: Model, thetas: Array, betas: Array | None) -> Derivatives:
     def lanes(rows: Rows, weights: Array) -> Derivatives:
         if isinstance(model, LinearPredictor) and thetas.shape[-1] <= FEW_PARAMETERS:
@@ -178,7 +178,7 @@ def _block_derivatives(rows: Rows, weights: Array, model: Model, thetas: Array, 
     return over_chunks(lanes, rows, weights, _piece(len(thetas)))
 
 
-@jax.jit
+@block_program
 def _block_gradients(
     rows: Rows, weights: Array, model: Model, thetas: Array, betas: Array | None
 ) -> Float[Array, "k p"]:

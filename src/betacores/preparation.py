@@ -29,7 +29,7 @@ from betacores.pilot import Found, Pilot, nearer, polished, rows_of, sampled, se
 from betacores.randomness import split
 from betacores.samples import large_sample, small_sample
 from betacores.scores import Beliefs, default_score_beta, row_scores
-from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
+from betacores.sources import ArraySource, Pool, Source, block_program, by_chunks, collect
 from betacores.sources.watch import Watch
 from betacores.tuning import Tuning, beta_grid, tune
 from betacores.units import with_own_unit
@@ -189,7 +189,7 @@ def tell_of_guard(info: Info, prepared: Prepared, beliefs: Beliefs, suspicious: 
     info.notes.insert(place, note)
 
 
-@jax.jit
+@block_program
 def block_trust(rows: Rows, fitted: Guard) -> Float[Array, " n"]:
     """Return the trust in the covariates of rows."""
     return by_chunks(lambda part: trust(fitted, part), rows.x)

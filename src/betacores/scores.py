@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from betacores.divergence import log_scores
 from betacores.models.base import Model, Rows
-from betacores.sources import Source, collect
+from betacores.sources import Source, block_program, collect
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -105,7 +104,9 @@ def beliefs_over(scores: Float[np.ndarray, " rows"], trust: Float[np.ndarray, " 
     return Beliefs(len(wide), *(float(total) for total in belief_sums(wide, trust, np.ones(len(wide)))))
 
 
-@jax.jit
-def block_scores(rows: Rows, model: Model, theta: Array, beta: Array) -> Float[Array, " n"]:
-    """Return the scores of rows."""
+def scores_of(rows: Rows, model: Model, theta: Array, beta: Array) -> Float[Array, " n"]:
+    """Return the scores of rows, within a program."""
     return jnp.exp(log_scores(model, theta, rows, beta))
+
+
+block_scores = block_program(scores_of)

@@ -20,8 +20,8 @@ from betacores.pilot import curvature
 from betacores.preparation import block_trust
 from betacores.randomness import generator, split
 from betacores.sampling import sample_rows
-from betacores.scores import Beliefs, belief_sums, block_scores
-from betacores.sources import Pool, choose
+from betacores.scores import Beliefs, belief_sums, block_scores, scores_of
+from betacores.sources import Pool, block_program, choose
 from betacores.sources.choice import NEVER, uniforms
 from betacores.sources.pool import joined
 from betacores.target import DIRECT_ROWS, remainder_rows
@@ -186,14 +186,14 @@ def _looking(prepared: Prepared, precision: Float[np.ndarray, "p p"], rule: Rule
     return looking._replace(typical=np.float32(typical if np.isfinite(typical) and typical > 0 else np.inf))
 
 
-@jax.jit
+@block_program
 def _look(
     rows: Rows, weights: Array, trust: Array | None, start: Array, length: Array, looking: Looking
 ) -> tuple[tuple[Array, Array, Array], Array]:
     """Return priorities, as a candidate, for being far and for being doubtful, and the sums of the block."""
     count = rows.x.shape[0]
     model = looking.model
-    scores = jnp.ones(count) if looking.beta is None else block_scores(rows, model, looking.theta, looking.beta)
+    scores = jnp.ones(count) if looking.beta is None else scores_of(rows, model, looking.theta, looking.beta)
     trusted = jnp.ones(count) if trust is None else trust
     swing = jnp.zeros(count) if looking.factor is None else block_leverages(rows, model, looking.factor)
     there = jnp.arange(count) < length

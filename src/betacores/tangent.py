@@ -16,7 +16,7 @@ import numpy as np
 from betacores.divergence import Beta, likelihoods
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.derivatives import response_derivatives
-from betacores.sources import Source, reduce
+from betacores.sources import Source, block_program, reduce
 from betacores.sources.pool import Takes
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def target_over(source: Source, model: Model, thetas: Float[Array, "s p"], beta:
     return reduce(source, _block_target, model, thetas, beta)
 
 
-@jax.jit
+@block_program
 def _block_target(rows: Rows, weights: Array, model: Model, thetas: Array, beta: Beta) -> Float[Array, " s"]:
     # Differences to the first draw are small, so that the sum over a block keeps its digits.
     return weights @ gains(model, thetas, rows, beta)

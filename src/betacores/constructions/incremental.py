@@ -38,6 +38,7 @@ from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
 from betacores.posteriors.laplace import first_guess
 from betacores.sampling import random_subset
+from betacores.sources.base import WIDE
 from betacores.tangent import anchored, centred, vectors
 
 if TYPE_CHECKING:
@@ -156,9 +157,8 @@ def empty_state(model: Model, rows: Rows, capacity: int) -> State:
 @partial(
     jax.jit,
     static_argnames=("draws", "batch_select", "batch_optimise", "optimiser", "exact"),
-    # Whole vector registers for the exponentials, where the processor has wide ones. The last level of optimisation
-    # takes a second more to compile, and gains a few per cent at most.
-    compiler_options={"xla_cpu_prefer_vector_width": 512, "xla_backend_optimization_level": 2},
+    # The last level of optimisation takes a second more to compile, and gains a few per cent at most.
+    compiler_options={**WIDE, "xla_backend_optimization_level": 2},
 )
 def _advance(
     model,

@@ -131,10 +131,12 @@ def _across(cells: Any) -> Any:
 
 def coordinates(guard: Guard, x: Any, xp: Any) -> Any:
     """Return cells in comparable units: signed distance from the centre, or from the nearest level."""
-    x = xp.clip(xp.where(xp.isnan(x), LARGEST, x), -LARGEST, LARGEST)
+    # What is no number is smaller than none.
+    x = xp.maximum(xp.where(x < LARGEST, x, LARGEST), -LARGEST)
     away = x - guard.center
-    half = xp.where(away < 0, -0.5 / guard.scale_below, 0.5 / guard.scale_above)  # products are cheaper than divisions
-    near = 2 * xp.sign(away) * _arcsinh(away * half, xp)
+    # Products are cheaper than divisions, and one of the two is negative.
+    size = xp.maximum(away * (0.5 / guard.scale_above), away * (-0.5 / guard.scale_below))
+    near = 2 * xp.copysign(_arcsinh(size, xp), away)
     if xp is np:
         return _from_levels(guard, x, near, np) if (guard.discrete > 0).any() else near
     # Most tables have no column of few levels, and a logarithm a cell is what costs.

@@ -23,7 +23,7 @@ from betacores.noise.search import GAUSSIAN_MAD, search, tied_noise
 from betacores.randomness import generator
 from betacores.samples import SAMPLE_ROWS
 from betacores.sampling import sample_rows
-from betacores.sources import ArraySource, Source, over_chunks, reduce
+from betacores.sources import ArraySource, Source, block_program, over_chunks, reduce
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray
@@ -164,7 +164,7 @@ def _pass(source: Source, frame: Frame, intercept: bool, theta: np.ndarray, sigm
     return Sums(*reduce(source, _block_sums, frame, *at, intercept))
 
 
-@partial(jax.jit, static_argnames="intercept")
+@partial(block_program, static_argnames="intercept")
 def _block_sums(
     rows: Rows, weights: Array, frame: Frame, theta: Array, sigma: Array, gamma: Array, intercept: bool
 ) -> Sums:
