@@ -8,6 +8,7 @@ as users do.
 
 import itertools
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,26 @@ def room_for_programs_of_long_modules():
     yield
     if next(tests_done) % EVERY == 0:
         make_room(AT_ONCE)
+
+
+@pytest.fixture
+def disk_of(tmp_path):
+    """Makes disks of so many kilobytes, each an empty folder."""
+    disks = []
+
+    def made(kilobytes):
+        disk = tmp_path / f"disk-{len(disks)}"
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
+        try:
+            mounted = subprocess.run(mount, capture_output=True).returncode == 0
+        except OSError:
+            mounted = False
+        if not mounted:
+            pytest.skip("no small disk can be mounted here: that takes root")
+        disks.append(disk)
+        return disk
+
+    yield made
+    for disk in disks:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)

@@ -55,6 +55,14 @@ def reason(error: Exception) -> str:
     return (error.strerror or "no reason given").lower() if isinstance(error, OSError) else str(error)
 
 
+def not_written(place: Path, error: OSError) -> OSError:
+    """Return what to say where a file of a checkpoint cannot be written."""
+    return OSError(
+        f"checkpoint: {place} cannot be written ({reason(error)}); make room or get permission and run again, "
+        "which goes on from what is noted, or choose another folder."
+    )
+
+
 def _foreign(folder: Path) -> str | None:
     """Return a file in a folder that is no checkpoint's, if there is one."""
     try:

@@ -151,23 +151,8 @@ def test_a_folder_of_somebody_elses_is_not_replaced_even_by_force(people, tmp_pa
     assert names(tmp_path) == {"t.parquet", "out", "thesis.txt"}
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 16 kB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)]
-    try:
-        mounted = subprocess.run(mount, capture_output=True).returncode == 0
-    except OSError:
-        mounted = False
-    if not mounted:
-        pytest.skip("no small disk can be mounted here: that takes root")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_full_disk(people, tmp_path, small_disk, refused):
+def test_a_full_disk(people, tmp_path, disk_of, refused):
+    small_disk = disk_of(16)
     pq.write_table(people, tmp_path / "people.parquet")
     asked = ["--target", "bought", "--size", "5", "--out", small_disk / "out"]
     line = refused("summarize", tmp_path / "people.parquet", *asked)

@@ -29,7 +29,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from betacores.checkpoints import ABOUT, checkpoint_folder, reason
+from betacores.checkpoints import ABOUT, checkpoint_folder, not_written, reason
 from betacores.sources.numbers import Numbers
 
 # Seconds between two notes of a pass that is under way.
@@ -161,10 +161,7 @@ class Journal:
                 os.fsync(file.fileno())
             draft.replace(place)
         except OSError as error:
-            raise OSError(
-                f"checkpoint: {place} cannot be written ({reason(error)}); make room or get permission and run again, "
-                "which goes on from what is noted, or choose another folder."
-            ) from None
+            raise not_written(place, error) from None
 
 
 def sealed(content: bytes) -> bytes:

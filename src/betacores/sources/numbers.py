@@ -6,13 +6,16 @@ being written when a process was killed has none and is written again, and what 
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from betacores.checkpoints import not_written, reason
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -23,8 +26,23 @@ SUMS = ".sums"
 
 def _file_at(place: Path | None) -> Any:
     if place is None:
-        return tempfile.TemporaryFile(prefix="betacores-")
+        with _told(None):
+            return tempfile.TemporaryFile(prefix="betacores-")
     return place.open("r+b" if place.exists() else "w+b")
+
+
+@contextlib.contextmanager
+def _told(place: Path | None) -> Iterator[None]:
+    """Say what to do where a file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if place is not None:
+            raise not_written(place, error) from None
+        raise OSError(
+            f"data: a temporary file of 4 bytes a row cannot be written ({reason(error)}); make room where temporary "
+            "files are kept, or name another folder in the variable TMPDIR, and run again."
+        ) from None
 
 
 class Numbers:
@@ -40,7 +58,7 @@ class Numbers:
     """
 
     def __init__(self, place: Path | None, rows: int, block_rows: int):
-        self.rows, self.block_rows = rows, block_rows
+        self.place, self.rows, self.block_rows = place, rows, block_rows
         self._file: Any = _file_at(place)
         self._sums: Any = None if place is None else _file_at(place.with_name(place.name + SUMS))
         self.done = 0 if self._sums is None else self._checked()
@@ -48,8 +66,10 @@ class Numbers:
     def __del__(self) -> None:
         """Close the files; maps of them stay."""
         for name in ("_file", "_sums"):
-            if getattr(self, name, None) is not None:
-                getattr(self, name).close()
+            # What could not be written has been told already.
+            with contextlib.suppress(OSError):
+                if getattr(self, name, None) is not None:
+                    getattr(self, name).close()
 
     def _checked(self) -> int:
         """Return the number of blocks that are there, after adding up their bytes."""
@@ -79,8 +99,10 @@ class Numbers:
             self._file.truncate(first * self.block_rows * BYTES)
             self._file.seek(first * self.block_rows * BYTES)
             for part in parts_from(first):
-                self._write(np.ascontiguousarray(part, np.float32))
-            self._file.flush()
+                with _told(self.place):
+                    self._write(np.ascontiguousarray(part, np.float32))
+            with _told(self.place):
+                self._file.flush()
         return self
 
     def _write(self, part: Float[np.ndarray, " n"]) -> None:
