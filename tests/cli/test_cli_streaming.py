@@ -94,6 +94,20 @@ def test_a_pattern_some_rows_and_an_array(folder, run, table, truth, tmp_path):
     same(tmp_path / "x-coreset", truth)
 
 
+def test_files_may_differ_in_columns_that_are_not_read(table, run, truth, tmp_path, refused):
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    pq.write_table(table.slice(0, 30_000).drop_columns(["year"]), rows / "part-0.parquet")
+    pq.write_table(table.slice(30_000).select(["y", "year", "b", "a"]), rows / "part-1.parquet")
+    words = ("summarize", rows, "--target", "y", "--out", tmp_path / "out", *QUICK)
+    assert "has other columns than" in refused(*words, "--in-memory")
+    assert "('year'); all files must have the same of those that are read" in refused(*words, "--drop", "city")
+    assert "('year'); all files" in refused(*words, "--keep", "[aby]*")
+    done = run(*words, "--keep", "a", "--keep", "b")
+    assert done.code == 0, done.error
+    same(tmp_path / "out", truth)
+
+
 def test_a_killed_run_goes_on(folder, run, truth, tmp_path):
     """Passes of a run that came to an end, the last of them cut, stand for one that was killed in it."""
     notes = tmp_path / "notes"

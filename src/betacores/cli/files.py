@@ -47,7 +47,7 @@ def is_array(files: list[Path]) -> bool:
 
 
 def stored(files: list[Path]) -> Stored:
-    """Return Parquet files as one table, after looking at their ends."""
+    """Return Parquet files as one table with the columns of the first; whether the others fit it is not looked at."""
     import pyarrow.dataset as ds
 
     from betacores.sources.parquet_files import common_schema, found_files
@@ -57,7 +57,7 @@ def stored(files: list[Path]) -> Stored:
         if odd and (is_pattern(file) or file.exists()):
             raise ValueError(f"{file}: of several files each is Parquet; write them so, or name one file.")
     found, root = found_files([str(file) for file in files] if len(files) > 1 else str(files[0]))
-    names = common_schema(found).names
+    names = common_schema(found[:1]).names
     hive = ds.partitioning(flavor="hive")
     dataset = ds.dataset(found, format="parquet", partitioning=hive, partition_base_dir=root)
     return Stored(dataset, found, [name for name in dataset.schema.names if name not in names])

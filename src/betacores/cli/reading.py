@@ -79,8 +79,10 @@ def read_whole(files: list[Path], asked: Options, dialect: Dialect = PLAIN) -> t
 
 def _of_many(files: list[Path], asked: Options) -> tuple[pa.Table, list[str]]:
     from betacores.cli.files import stored
+    from betacores.sources.parquet_files import common_schema
 
     found = stored(files)
+    common_schema(found.files)
     try:
         table = found.dataset.to_table()
     except (pa.ArrowException, OSError) as error:

@@ -6,6 +6,9 @@ once, words and missing cells for example, is said to need memory before any row
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,8 +39,12 @@ def opened(files: list[Path], asked: Options, cluster: str | None) -> Streamed:
     _check_options(asked, cluster)
     if is_array(files):
         return _array(files[0], asked, cluster)
+    from betacores.sources.parquet_files import common_schema
+
     found = stored(files)
     columns, target = _columns(found, asked)
+    # Those of --where are looked at by who reads the rows.
+    common_schema(found.files, partial(_meant, asked=asked) if asked.keep or asked.drop else None)
     where = None
     if asked.where is not None:
         from betacores.cli.where import parsed
@@ -155,6 +162,15 @@ def _columns(found: Stored, asked: Options) -> tuple[list[str], str | None]:
             "or read the whole table with --in-memory."
         )
     return chosen, wanted.target
+
+
+def _meant(name: str, asked: Options) -> bool:
+    """Return whether a column is one of those to be read, by what is said of its name."""
+
+    def said(patterns: Sequence[str]) -> bool:
+        return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+    return name == asked.target or ((not asked.keep or said(asked.keep)) and not said(asked.drop))
 
 
 def _check_options(asked: Options, cluster: str | None) -> None:

@@ -98,7 +98,7 @@ class ParquetReader(Reader):
         self._filter = filter
         self._filtered_by = [] if filter is None else filtered_by(filter, self.schema)
         wanted = {*self._read, *self._also, *self._filtered_by}.difference(self._partitions)
-        common_schema(self.files, None if columns is None else wanted)
+        common_schema(self.files, None if columns is None else wanted.__contains__)
         for name in self.columns:
             check_numeric(name, self.schema.field(name).type)
         self.single = all(is_single(self.schema.field(name).type) for name in self.columns)

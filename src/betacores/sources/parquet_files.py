@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,23 +77,24 @@ def _check_once(files: list[str]) -> None:
         seen[place] = path
 
 
-def common_schema(files: list[str], names: Iterable[str] | None = None) -> pa.Schema:
+def common_schema(files: list[str], read: Callable[[str], bool] | None = None) -> pa.Schema:
     """Return the schema of the first file, or say which other one does not fit it.
 
     Parameters
     ----------
     files
         The files.
-    names
-        The columns that are read, which all files must have, of the same types and in any order; by default all.
+    read
+        Whether a column, by its name, is one of those that are read, which must be the same in all files, of the same
+        types and in any order; by default all are.
     """
     first = _schema(files[0])
-    wanted = set(first.names if names is None else names)
+    wanted = set(filter(read, first.names) if read else first.names)
     for path in files[1:]:
         schema = _schema(path)
-        odd = sorted(wanted - {*schema.names} if names is not None else wanted ^ {*schema.names})
+        odd = sorted(wanted.symmetric_difference(filter(read, schema.names) if read else schema.names))
         if odd:
-            expected = "the same" if names is None else "those that are read"
+            expected = "the same" if read is None else "the same of those that are read"
             raise ValueError(
                 f"data: {path} has other columns than {files[0]} ({listed(odd)}); all files must have {expected}."
             )
