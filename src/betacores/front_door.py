@@ -98,7 +98,8 @@ def summarize(
         Choose whole groups of rows: a label for every row; the name of a column of ``data``, or of several, whose
         combinations are the groups and which then are no covariates; or lists of row numbers, one a group. Pursuit
         leaves rows that it would not choose by themselves out of the groups it keeps, and sets groups that are dirty
-        beyond doubt aside altogether.
+        beyond doubt aside altogether. Where some groups are dirtier than others, its guard learns from the clean ones
+        what covariates are like.
     max_groups
         The largest number of groups to keep, in place of ``size``. By default pursuit keeps as many as bring the
         estimated divergence below ``tolerance``; the other methods keep 10.

@@ -35,7 +35,7 @@ from betacores.tuning import Tuning, beta_grid, tune
 from betacores.units import with_own_unit
 
 if TYPE_CHECKING:
-    from jaxtyping import Array, Float, PRNGKeyArray
+    from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 Guarding = str | None | Callable[[np.ndarray], Any]
 
@@ -76,6 +76,7 @@ def prepare(
     score_beta: float | None,
     guard: Guarding,
     sample_key: PRNGKeyArray | None = None,
+    sound: Bool[np.ndarray, " rows"] | None = None,
 ) -> Prepared:
     """Do everything that comes before a construction, and note in `info` what was chosen and why.
 
@@ -93,6 +94,8 @@ def prepare(
         ``"auto"``, a function of the table as given that returns each row's trust, or None for no guard.
     sample_key
         Decides which rows the sample is of; by default the key does.
+    sound
+        Rows known to have sound covariates, if any are: the guard learns from them.
     """
     noise_key, default_key = split(key, 2)
     model, source = problem.model, problem.source
@@ -101,7 +104,7 @@ def prepare(
         sample_key = default_key if sample_key is None else sample_key
         ids = large_sample(sample_key, source.row_count, len(source.columns))
         larger, few = rows_of(source, ids), small_sample(sample_key, len(ids))
-        guarded = _trust(problem, guard, larger, few, ids, info)
+        guarded = _trust(problem, guard, larger, few, ids, info, sound)
         if guarded is not None:
             source, larger = source.trusting(guarded.trust), larger.trusting(guarded.of_sample)
         sample = larger if len(few) == len(ids) else rows_of(larger, few)
@@ -155,7 +158,13 @@ class Stage:
 
 
 def _trust(
-    problem: Problem, guard: Guarding, larger: ArraySource, few: np.ndarray, ids: np.ndarray, info: Info
+    problem: Problem,
+    guard: Guarding,
+    larger: ArraySource,
+    few: np.ndarray,
+    ids: np.ndarray,
+    info: Info,
+    sound: Bool[np.ndarray, " rows"] | None,
 ) -> Trusted | None:
     """Return the trust in every row; None without a guard."""
     if guard is None:
@@ -167,7 +176,7 @@ def _trust(
     if callable(guard):
         trusted = _checked_trust(guard(problem.x), source.row_count)
         return Trusted(trusted, trusted[ids], None)
-    fitted = fit_guard(larger.x[few])
+    fitted = fit_guard(larger.x[few], sound=None if sound is None else sound[ids[few]])
     return Trusted(collect(source, block_trust, fitted), collect(larger, block_trust, fitted), fitted)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,7 +13,7 @@ import numpy as np
 
 from betacores.constructions import Construction, Context
 from betacores.constructions.path import Path
-from betacores.constructions.screening import without_dirty_groups
+from betacores.constructions.screening import sound_rows, without_dirty_groups
 from betacores.coreset import Coreset
 from betacores.divergence import has_power_integral
 from betacores.flips import told_of_flips
@@ -54,19 +56,25 @@ def run(
     settings = {name: info.settings[name] for name in construction.defaults}
     asked = info.settings
     prepare_key, survey_key, build_key, quality_key, sample_key = run_keys(asked["seed"])
-    prepared = prepare(
+    prepare_with = partial(
+        prepare,
         problem,
         prepare_key,
-        info,
         beta=beta,
         score_beta=asked["score_beta"],
         guard=asked["guard"],
         sample_key=sample_key,
     )
-    stage = Stage(info, problem.source.watch)
+    blank = replace(info, notes=[*info.notes], warnings=[*info.warnings])
+    prepared = prepare_with(info)
     if grouping is not None and construction.guarded:
-        prepared, said = without_dirty_groups(prepared, grouping)
-        info.notes.extend(said)
+        sound, said = sound_rows(prepared, grouping)
+        if sound is not None:
+            info = blank
+            prepared = prepare_with(info, sound=sound)
+        prepared, more = without_dirty_groups(prepared, grouping)
+        info.notes.extend(said + more)
+    stage = Stage(info, problem.source.watch)
     model, source, pilot = prepared.model, prepared.source, prepared.found
     info.settings |= {"model": model.name, "beta": prepared.beta, "score_beta": prepared.score_beta}
     with stage("survey"):

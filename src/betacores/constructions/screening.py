@@ -2,7 +2,8 @@
 
 Where rows come in groups, groups that are dirty beyond doubt are set aside whole: their rows count nothing, neither for
 the posterior that is aimed at nor as candidates. A likelihood that lets go of single rows is still bent by a source of
-which many rows are wrong and each is plausible.
+which many rows are wrong and each is plausible. And where some groups are dirtier than others, the clean ones tell what
+covariates are like: wild cells that all of a dirty source's rows might have are its own, and no heavy tail.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from betacores.constructions.units import SURE, WholeGroups
 from betacores.groups import Groups
 from betacores.pilot import Found, polished
 from betacores.preparation import Prepared
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 # A group is dirty beyond doubt when its rows are believed so much less, on average, than those of the cleanest groups,
 # which hold this share of the rows; so many standard errors of its mean are allowed for, and few rows prove nothing.
 LESS_BELIEVED, CLEANEST, ERRORS, FEW_ROWS = 0.1, 0.25, 3.0, 30
+# Rows with a score below this are doubtful. Fewer rows of clean groups, or than twice the columns, say too little.
+DOUBTFUL, LEAST_SOUND = 0.05, 200
 
 
 def believed(prepared: Prepared, screen: float) -> tuple[np.ndarray | None, tuple[str, ...]]:
@@ -55,6 +59,23 @@ def believed_and_trusted(prepared: Prepared, screen: float) -> tuple[np.ndarray 
         *warnings,
         "No row is both believed and trusted: it is the trusted ones that were taken.",
     )
+
+
+def sound_rows(prepared: Prepared, groups: Groups) -> tuple[Bool[np.ndarray, " rows"] | None, tuple[str, ...]]:
+    """Return the rows of clean groups, from which covariates can be learnt since others are dirty; and what to say."""
+    if prepared.guard is None:
+        return None, ()
+    units = WholeGroups(groups, (prepared.scores >= DOUBTFUL) & (prepared.trust >= LEAST_TRUST))
+    judged, able = groups.sizes >= FEW_ROWS, units.eligible()
+    assert able is not None  # rows are told apart
+    clean = judged & able
+    sound = clean[groups.codes]
+    if not (judged & (units.clean_chances() < 1 - SURE)).any():
+        return None, ()
+    # The guard sees a sample.
+    if sound.mean() * prepared.sample.row_count < max(LEAST_SOUND, 2 * len(prepared.source.columns)):
+        return None, ()
+    return sound, (f"groups: the {clean.sum()} of {len(groups)} that are clean tell what covariates are like",)
 
 
 def without_dirty_groups(prepared: Prepared, groups: Groups) -> tuple[Prepared, tuple[str, ...]]:

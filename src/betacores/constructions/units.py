@@ -115,13 +115,17 @@ class WholeGroups:
         """
         if self.counted is None:
             return None
-        sizes = self.groups.sizes
-        rates, chances = doubt_rates(sizes - self.members.sizes, sizes)
-        usual = rates[np.searchsorted(np.cumsum(sizes @ chances), CLEANEST * sizes.sum() * (1 - 1e-6))]
-        clean = chances[:, rates <= usual + RATE_SLACK].sum(1)
+        sizes, clean = self.groups.sizes, self.clean_chances()
         order = np.argsort(-clean, kind="stable")
         level = clean[order][(np.cumsum(sizes[order]) >= CLEANEST * sizes.sum()).argmax()]
         return clean >= min(SURE, level)
+
+    def clean_chances(self) -> Float[np.ndarray, " groups"]:
+        """Return how likely each group is to have as few doubtful rows as the cleanest: rows that are not counted."""
+        sizes = self.groups.sizes
+        rates, chances = doubt_rates(sizes - self.members.sizes, sizes)
+        usual = rates[np.searchsorted(np.cumsum(sizes @ chances), CLEANEST * sizes.sum() * (1 - 1e-6))]
+        return chances[:, rates <= usual + RATE_SLACK].sum(1)
 
     def as_rows(self, path: Path) -> Path:
         """Return a path of groups as one of rows."""
