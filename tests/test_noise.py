@@ -222,9 +222,9 @@ def test_never_fails(intercept):
 
 def test_one_compilation_for_a_shape():
     found(*table(0))
-    compiled = estimate._block_sums._cache_size()
+    compiled = estimate._block_sums.compiled._cache_size()
     found(*table(1, sigma=100.0, share=0.3, dirty=FAR["at 1e6"]), seed=1)
-    assert estimate._block_sums._cache_size() == compiled
+    assert estimate._block_sums.compiled._cache_size() == compiled
 
 
 def test_columns_that_say_the_response_exactly_are_named():

@@ -149,7 +149,7 @@ def test_one_compilation_serves_all_tables_of_a_shape():
         x = X.copy()
         x[np.random.default_rng(seed).permutation(ROWS)[: 10 * (seed + 1)]] += 20
         bc.summarize(x, seed=seed, **PUBLISHED)
-        compiled.append((_advance._cache_size(), _block_derivatives._cache_size()))
+        compiled.append((_advance.compiled._cache_size(), _block_derivatives.compiled._cache_size()))
     assert compiled == compiled[:1] * 3
 
 

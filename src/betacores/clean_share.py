@@ -22,8 +22,9 @@ import numpy as np
 
 from betacores.grid import grid_modes
 from betacores.models.base import Model, Rows
+from betacores.programs import block_program
 from betacores.scores import default_score_beta, scores_of
-from betacores.sources import ArraySource, Source, block_program, reduce
+from betacores.sources import ArraySource, Source, reduce
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float

@@ -23,7 +23,8 @@ from betacores.posteriors.derivatives import (
 )
 from betacores.posteriors.gaussian import scaled_cholesky
 from betacores.posteriors.laplace import TOLERANCE
-from betacores.sources import Source, block_program, over_chunks, reduce
+from betacores.programs import block_program
+from betacores.sources import Source, over_chunks, reduce
 from betacores.sources.base import CHUNK_ROWS
 
 if TYPE_CHECKING:

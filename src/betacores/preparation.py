@@ -26,10 +26,11 @@ from betacores.models.open_model import OpenModel
 from betacores.models.scaled import ESCAPED
 from betacores.noise import robust_noise, told_of_exactness
 from betacores.pilot import Found, Pilot, nearer, polished, rows_of, sampled, search
+from betacores.programs import block_program
 from betacores.randomness import split
 from betacores.samples import large_sample, small_sample
 from betacores.scores import Beliefs, default_score_beta, row_scores
-from betacores.sources import ArraySource, Pool, Source, block_program, by_chunks, collect
+from betacores.sources import ArraySource, Pool, Source, by_chunks, collect
 from betacores.sources.watch import Watch
 from betacores.tuning import Tuning, beta_grid, tune
 from betacores.units import with_own_unit

@@ -13,7 +13,8 @@ import numpy as np
 
 from betacores.divergence import log_scores
 from betacores.models.base import Model, Rows
-from betacores.sources import Source, block_program, collect
+from betacores.programs import block_program
+from betacores.sources import Source, collect
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -109,4 +110,7 @@ def scores_of(rows: Rows, model: Model, theta: Array, beta: Array) -> Float[Arra
     return jnp.exp(log_scores(model, theta, rows, beta))
 
 
-block_scores = block_program(scores_of)
+@block_program
+def block_scores(rows: Rows, model: Model, theta: Array, beta: Array) -> Float[Array, " n"]:
+    """Return the scores of rows."""
+    return scores_of(rows, model, theta, beta)

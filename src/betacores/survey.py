@@ -18,10 +18,11 @@ from betacores.leverage import block_leverages, leverage_factor
 from betacores.models.base import LinearPredictor, Rows
 from betacores.pilot import curvature
 from betacores.preparation import block_trust
+from betacores.programs import block_program
 from betacores.randomness import generator, split
 from betacores.sampling import sample_rows
 from betacores.scores import Beliefs, belief_sums, block_scores, scores_of
-from betacores.sources import Pool, block_program, choose
+from betacores.sources import Pool, choose
 from betacores.sources.choice import NEVER, uniforms
 from betacores.sources.pool import joined
 from betacores.target import DIRECT_ROWS, remainder_rows

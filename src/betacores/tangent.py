@@ -16,7 +16,8 @@ import numpy as np
 from betacores.divergence import Beta, likelihoods
 from betacores.models.base import LinearPredictor, Model, Rows
 from betacores.posteriors.derivatives import response_derivatives
-from betacores.sources import Source, block_program, reduce
+from betacores.programs import block_program
+from betacores.sources import Source, reduce
 from betacores.sources.pool import Takes
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from betacores.divergence import Beta, as_beta, likelihoods
 from betacores.models.base import Model, Rows
 from betacores.posteriors.conjugate import has_conjugate
 from betacores.posteriors.laplace import first_guess
+from betacores.programs import WIDE, Program
 from betacores.sampling import random_subset
-from betacores.sources.base import WIDE
 from betacores.tangent import anchored, centred, vectors
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ def empty_state(model: Model, rows: Rows, capacity: int) -> State:
 
 
 @partial(
-    jax.jit,
-    static_argnames=("draws", "batch_select", "batch_optimise", "optimiser", "exact"),
+    Program,
     # The last level of optimisation takes a second more to compile, and gains a few per cent at most.
-    compiler_options={**WIDE, "xla_backend_optimization_level": 2},
+    on_processors={**WIDE, "xla_backend_optimization_level": 2},
+    static_argnames=("draws", "batch_select", "batch_optimise", "optimiser", "exact"),
 )
 def _advance(
     model,

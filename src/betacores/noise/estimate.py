@@ -20,10 +20,11 @@ import numpy as np
 from betacores.models.base import Rows
 from betacores.noise.fixed_point import SMALLEST, Sums, fixed_point, weighted_sums
 from betacores.noise.search import GAUSSIAN_MAD, search, tied_noise
+from betacores.programs import block_program
 from betacores.randomness import generator
 from betacores.samples import SAMPLE_ROWS
 from betacores.sampling import sample_rows
-from betacores.sources import ArraySource, Source, block_program, over_chunks, reduce
+from betacores.sources import ArraySource, Source, over_chunks, reduce
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray

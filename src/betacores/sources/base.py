@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -29,12 +28,6 @@ BLOCK_ROWS = 65_536
 CHUNK_ROWS, DEVICE_CHUNK_ROWS = 16_384, 4096
 # Single precision has no use for larger cells: their squares must still fit, with room for sums.
 LARGEST_CELL = 1e12
-
-
-# Whole vector registers, where the processor has wide ones, make exponentials and logarithms a third cheaper.
-WIDE = {"xla_cpu_prefer_vector_width": 512}
-# Makes a function of a block's rows the program that passes run; what such a program calls is no program itself.
-block_program = partial(jax.jit, compiler_options=WIDE)
 
 
 class Block(NamedTuple):
