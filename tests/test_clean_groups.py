@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import betacores as bc
+from betacores.constructions.screening import doubts_more
 
 ROWS = 4000
 LEARNT = "that are clean tell what covariates are like"
@@ -96,3 +97,32 @@ def test_what_is_said_is_said_once():
     heads = [note.partition(":")[0] for note in found.info.notes if not note.startswith("groups")]
     assert len(heads) == len(set(heads))
     assert sum(LEARNT in note for note in found.info.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("of_dirty", "of_clean", "more"),
+    [
+        (0.10, 0.00, True),
+        # All alike, as where a rare kind of rows is in none of the groups that were taken for clean.
+        (0.05, 0.05, False),
+        (0.00, 0.05, False),
+        # Too little to be worth it.
+        (0.008, 0.00, False),
+    ],
+)
+def test_a_guard_is_taken_for_what_it_tells_of_dirty_groups_beyond_the_others(of_dirty, of_clean, more):
+    random = np.random.default_rng(0)
+    dirty = np.arange(40_000) < 20_000
+    before = random.random(40_000) < 0.1
+    now = before | (random.random(40_000) < np.where(dirty, of_dirty, of_clean) / 0.9)
+    assert doubts_more(before, now, dirty) is more
+
+
+def test_a_row_or_two_of_a_dirty_group_are_chance():
+    before, dirty = np.zeros(100, bool), np.arange(100) < 20
+    now = before.copy()
+    now[[3, 9]] = True
+    assert not doubts_more(before, now, dirty)
+    assert doubts_more(before, dirty, dirty)
+    assert not doubts_more(before, dirty, np.zeros(100, bool))
+    assert not doubts_more(before, dirty, np.ones(100, bool))

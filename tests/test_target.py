@@ -36,8 +36,9 @@ def problem(kind, weights=None):
 
 def cheap(model, source, found, beta, key, direct_rows=0):
     """The target from rows that a survey picked."""
-    sample = rows_of(source, np.arange(source.row_count))
-    prepared = Prepared(model, source, beta, found, 0.5, None, None, found.theta, sample, None)
+    everyone = np.arange(source.row_count)
+    sample = rows_of(source, everyone)
+    prepared = Prepared(model, source, beta, found, 0.5, None, None, found.theta, sample, everyone, None)
     picked = survey(prepared, key, candidates=None, screen=0.0, direct_rows=direct_rows)
     others = picked.others[0] if picked.others else None
     return target_of(model, found, beta, source=source, far=picked.far, others=others)

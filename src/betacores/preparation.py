@@ -36,7 +36,7 @@ from betacores.tuning import Tuning, beta_grid, tune
 from betacores.units import with_own_unit
 
 if TYPE_CHECKING:
-    from jaxtyping import Array, Bool, Float, PRNGKeyArray
+    from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 Guarding = str | None | Callable[[np.ndarray], Any]
 
@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
     """The model without open ends, rows weighted by trust and a sample of them, β and its mode, and scores of all rows.
 
     ``scores`` and ``trust`` have one number a row, in an array or wherever the source keeps them. ``score_theta`` is
-    the parameter that scores are read at.
+    the parameter that scores are read at, ``sample_ids`` the numbers of the rows of the sample.
     """
 
     model: Model
@@ -57,6 +57,7 @@ class Prepared(NamedTuple):
     trust: Any
     score_theta: Float[np.ndarray, " p"]
     sample: ArraySource
+    sample_ids: Int[np.ndarray, " n"]
     guard: Guard | None
 
 
@@ -77,7 +78,7 @@ def prepare(
     score_beta: float | None,
     guard: Guarding,
     sample_key: PRNGKeyArray | None = None,
-    sound: Bool[np.ndarray, " rows"] | None = None,
+    learned: Guard | None = None,
 ) -> Prepared:
     """Do everything that comes before a construction, and note in `info` what was chosen and why.
 
@@ -95,8 +96,8 @@ def prepare(
         ``"auto"``, a function of the table as given that returns each row's trust, or None for no guard.
     sample_key
         Decides which rows the sample is of; by default the key does.
-    sound
-        Rows known to have sound covariates, if any are: the guard learns from them.
+    learned
+        The guard, if it is known already what sound covariates are like.
     """
     noise_key, default_key = split(key, 2)
     model, source = problem.model, problem.source
@@ -105,7 +106,7 @@ def prepare(
         sample_key = default_key if sample_key is None else sample_key
         ids = large_sample(sample_key, source.row_count, len(source.columns))
         larger, few = rows_of(source, ids), small_sample(sample_key, len(ids))
-        guarded = _trust(problem, guard, larger, few, ids, info, sound)
+        guarded = _trust(problem, guard, larger, few, ids, info, learned)
         if guarded is not None:
             source, larger = source.trusting(guarded.trust), larger.trusting(guarded.of_sample)
         sample = larger if len(few) == len(ids) else rows_of(larger, few)
@@ -139,7 +140,7 @@ def prepare(
         else:
             scores = collect(source, _ones)
     trusted, fitted = (None, None) if guarded is None else (guarded.trust, guarded.fitted)
-    return Prepared(model, source, beta, found, score_beta, scores, trusted, at.theta, sample, fitted)
+    return Prepared(model, source, beta, found, score_beta, scores, trusted, at.theta, sample, ids[few], fitted)
 
 
 class Stage:
@@ -165,7 +166,7 @@ def _trust(
     few: np.ndarray,
     ids: np.ndarray,
     info: Info,
-    sound: Bool[np.ndarray, " rows"] | None,
+    learned: Guard | None,
 ) -> Trusted | None:
     """Return the trust in every row; None without a guard."""
     if guard is None:
@@ -177,7 +178,7 @@ def _trust(
     if callable(guard):
         trusted = _checked_trust(guard(problem.x), source.row_count)
         return Trusted(trusted, trusted[ids], None)
-    fitted = fit_guard(larger.x[few], sound=None if sound is None else sound[ids[few]])
+    fitted = fit_guard(larger.x[few]) if learned is None else learned
     return Trusted(collect(source, block_trust, fitted), collect(larger, block_trust, fitted), fitted)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from betacores.constructions import Construction, Context
 from betacores.constructions.path import Path
-from betacores.constructions.screening import sound_rows, without_dirty_groups
+from betacores.constructions.screening import guard_of_clean_groups, without_dirty_groups
 from betacores.coreset import Coreset
 from betacores.divergence import has_power_integral
 from betacores.flips import told_of_flips
@@ -68,10 +68,10 @@ def run(
     blank = replace(info, notes=[*info.notes], warnings=[*info.warnings])
     prepared = prepare_with(info)
     if grouping is not None and construction.guarded:
-        sound, said = sound_rows(prepared, grouping)
-        if sound is not None:
+        learned, said = guard_of_clean_groups(prepared, grouping)
+        if learned is not None:
             info = blank
-            prepared = prepare_with(info, sound=sound)
+            prepared = prepare_with(info, learned=learned)
         prepared, more = without_dirty_groups(prepared, grouping)
         info.notes.extend(said + more)
     stage = Stage(info, problem.source.watch)

@@ -168,16 +168,16 @@ def test_one_compilation_whatever_the_seed_beta_rate_prior_or_iteration():
         model = LinearRegression(noise=noise, prior=gaussian_prior(mean=noise, covariance=2 * noise))
         key = jax.random.key(seed)
         incremental(model, rows, key, size=SIZE, beta=beta, learning_rate=rate, **CLASSICAL)
-        compiled.append(_advance._cache_size())
+        compiled.append(_advance.compiled._cache_size())
     assert compiled == compiled[:1] * 3
 
 
 def test_new_shape_is_one_more_compilation():
-    before = _advance._cache_size()
+    before = _advance.compiled._cache_size()
     for seed in range(3):
         key = jax.random.key(seed)
         incremental(MODELS["gaussian-mean"], table("gaussian-mean", rows=301), key, size=2, beta=0.0, **QUICK)
-    assert _advance._cache_size() == before + 1
+    assert _advance.compiled._cache_size() == before + 1
 
 
 def test_model_is_traced_once():
@@ -208,7 +208,17 @@ def test_registered_methods_pass_their_settings_on(method, monkeypatch):
     nowhere = Derivatives(0.0, zero, np.zeros((COLUMNS, COLUMNS)))
     found = Pilot(zero, zero, nowhere, 0.0, True, "prior")
     prepared = Prepared(
-        MODELS["gaussian-mean"], source, beta, found, 0.5, np.ones(source.row_count), None, zero, source, None
+        MODELS["gaussian-mean"],
+        source,
+        beta,
+        found,
+        0.5,
+        np.ones(source.row_count),
+        None,
+        zero,
+        source,
+        np.arange(source.row_count),
+        None,
     )
     context = Context(prepared, None, direct_target(MODELS["gaussian-mean"], source, beta), "classical")
     registry.METHODS[method].build(context, KEY, SIZE, checked)

@@ -3,7 +3,8 @@
 Where rows come in groups, groups that are dirty beyond doubt are set aside whole: their rows count nothing, neither for
 the posterior that is aimed at nor as candidates. A likelihood that lets go of single rows is still bent by a source of
 which many rows are wrong and each is plausible. And where some groups are dirtier than others, the clean ones tell what
-covariates are like: wild cells that all of a dirty source's rows might have are its own, and no heavy tail.
+covariates are like: wild cells that all of a dirty source's rows might have are its own, and no heavy tail. They are
+asked only for that: a guard that comes to doubt all groups alike has learnt nothing of dirt.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import numpy as np
 
 from betacores.constructions.units import SURE, WholeGroups
 from betacores.groups import Groups
+from betacores.guard import Guard, fit_guard
 from betacores.pilot import Found, polished
-from betacores.preparation import Prepared
+from betacores.preparation import Prepared, block_trust
 from betacores.scores import beliefs, row_scores
+from betacores.sources import collect
 from betacores.survey import LEAST_TRUST
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 LESS_BELIEVED, CLEANEST, ERRORS, FEW_ROWS = 0.1, 0.25, 3.0, 30
 # Rows with a score below this are doubtful. Fewer rows of clean groups, or than twice the columns, say too little.
 DOUBTFUL, LEAST_SOUND = 0.05, 200
+# Of the rows of dirty groups so large a share must be doubted besides, or what clean groups tell is nothing new.
+MORE_DOUBTED = 0.01
 
 
 def believed(prepared: Prepared, screen: float) -> tuple[np.ndarray | None, tuple[str, ...]]:
@@ -61,21 +66,31 @@ def believed_and_trusted(prepared: Prepared, screen: float) -> tuple[np.ndarray 
     )
 
 
-def sound_rows(prepared: Prepared, groups: Groups) -> tuple[Bool[np.ndarray, " rows"] | None, tuple[str, ...]]:
-    """Return the rows of clean groups, from which covariates can be learnt since others are dirty; and what to say."""
+def guard_of_clean_groups(prepared: Prepared, groups: Groups) -> tuple[Guard | None, tuple[str, ...]]:
+    """Return what clean groups tell of covariates, if it tells more of dirty ones than was known; and what to say."""
     if prepared.guard is None:
         return None, ()
     units = WholeGroups(groups, (prepared.scores >= DOUBTFUL) & (prepared.trust >= LEAST_TRUST))
     judged, able = groups.sizes >= FEW_ROWS, units.eligible()
     assert able is not None  # rows are told apart
-    clean = judged & able
-    sound = clean[groups.codes]
-    if not (judged & (units.clean_chances() < 1 - SURE)).any():
+    clean, dirty = judged & able, judged & (units.clean_chances() < 1 - SURE)
+    group_of = groups.codes[prepared.sample_ids]
+    if not dirty.any() or clean[group_of].sum() < max(LEAST_SOUND, 2 * len(prepared.source.columns)):
         return None, ()
-    # The guard sees a sample.
-    if sound.mean() * prepared.sample.row_count < max(LEAST_SOUND, 2 * len(prepared.source.columns)):
+    learned = fit_guard(prepared.sample.x, sound=clean[group_of])
+    before, now = (collect(prepared.sample, block_trust, guard) < LEAST_TRUST for guard in (prepared.guard, learned))
+    if not doubts_more(before, now, dirty[group_of]):
         return None, ()
-    return sound, (f"groups: the {clean.sum()} of {len(groups)} that are clean tell what covariates are like",)
+    return learned, (f"groups: the {clean.sum()} of {len(groups)} that are clean tell what covariates are like",)
+
+
+def doubts_more(before: Bool[np.ndarray, " n"], now: Bool[np.ndarray, " n"], dirty: Bool[np.ndarray, " n"]) -> bool:
+    """Return whether more rows of dirty groups have come to be doubted, beyond what has come of the others."""
+    of_dirty, of_others = (now.astype(float) - before)[dirty], (now.astype(float) - before)[~dirty]
+    if not (len(of_dirty) and len(of_others)):
+        return False
+    error = np.sqrt(of_dirty.var() / len(of_dirty) + of_others.var() / len(of_others))
+    return bool(of_dirty.mean() - of_others.mean() > max(MORE_DOUBTED, ERRORS * error))
 
 
 def without_dirty_groups(prepared: Prepared, groups: Groups) -> tuple[Prepared, tuple[str, ...]]:
