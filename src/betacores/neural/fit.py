@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from betacores.checks import check_choice, check_number, check_rows, check_seed
+from betacores.cores import linear_algebra_in_place
 from betacores.groups import Groups
 from betacores.inputs import encode_rows
 from betacores.models import LinearRegression
@@ -132,7 +133,7 @@ def fit_neural_linear(
     check_number("rounds", rounds, at_least=0, whole=True)
     rounds = min(rounds, most)
     hidden = hidden or int(np.clip(2 * columns, 30, 100))
-    with single_precision():
+    with single_precision(), linear_algebra_in_place():
         rows = Rows(jnp.asarray(x), jnp.asarray(y))
         chooser = _chooser(method, x, y, dealt, noise, beta, guard == "auto", keys[0], settings)
         now = chooser.first()

@@ -85,7 +85,8 @@ def _fit(rates: np.ndarray, shares: np.ndarray, doubtful: np.ndarray, sizes: np.
     """Return rates and shares by EM, and the logarithm of each kind's part in the likelihood of each batch."""
     for _ in range(EM_STEPS):
         joint = np.log(shares) + _log_likelihood(rates, doubtful, sizes)
-        chances = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        chances = np.exp(joint - joint.max(1, keepdims=True))
+        chances /= chances.sum(1, keepdims=True)
         rates = (doubtful @ chances) / np.maximum(sizes @ chances, 1e-300)
         shares = np.maximum(chances.mean(0), 1e-300)
     return rates, shares, np.log(shares) + _log_likelihood(rates, doubtful, sizes)
