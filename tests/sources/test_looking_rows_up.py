@@ -50,12 +50,6 @@ def test_rows_are_found_by_number(table, folder, target, least):
     assert found.y.tolist() == expected[target].to_pylist()
 
 
-def test_what_single_precision_holds(folder):
-    assert ParquetReader(folder, columns=["c"]).single
-    assert not ParquetReader(folder, columns=["a", "c"]).single
-    assert not ParquetReader(folder, columns=["b"]).single
-
-
 @pytest.mark.parametrize("rows", [64, 65, 640, 1])
 def test_extremes_of_columns(rows):
     x = np.random.default_rng(rows).standard_normal((rows, 3))

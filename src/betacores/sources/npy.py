@@ -83,8 +83,7 @@ class NpyReader(Reader):
         table = self._x.array
         if table.ndim != 2 or table.dtype.kind not in "fiub":
             raise ValueError(f"data: expected rows and columns of numbers, got shape {table.shape} of {table.dtype}.")
-        self.row_count, self.single = len(table), bool(np.can_cast(table.dtype, np.float32))
-        self.columns = [f"x{j}" for j in range(table.shape[1])]
+        self.row_count, self.columns = len(table), [f"x{j}" for j in range(table.shape[1])]
         if self._y is not None:
             if self._y.array.shape != (self.row_count,):
                 raise ValueError(

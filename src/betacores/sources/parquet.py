@@ -22,7 +22,6 @@ from betacores.sources.parquet_columns import (
     check_numeric,
     check_response,
     filtered_by,
-    is_single,
     is_view,
     numbers_of,
     within,
@@ -101,7 +100,6 @@ class ParquetReader(Reader):
         common_schema(self.files, None if columns is None else wanted.__contains__)
         for name in self.columns:
             check_numeric(name, self.schema.field(name).type)
-        self.single = all(is_single(self.schema.field(name).type) for name in self.columns)
         if target is not None:
             check_response(target, self.schema.field(target).type)
             self.response = "numbers" if is_number(self.schema.field(target).type) else "words"

@@ -71,12 +71,6 @@ def as_read(schema: pa.Schema) -> pa.Schema:
     )
 
 
-def is_single(kind: pa.DataType) -> bool:
-    """Return whether single precision holds numbers of a type exactly."""
-    narrow = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-    return pa.types.is_boolean(kind) or (narrow and bool(np.can_cast(kind.to_pandas_dtype(), np.float32)))
-
-
 def words_of(parts: list[pa.Array]) -> pa.ChunkedArray:
     """Return pieces of a column of words as one."""
     plain = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]

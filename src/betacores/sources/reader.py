@@ -61,8 +61,6 @@ class Reader(abc.ABC):
         Number of rows, and names of the covariates.
     response
         Whether the response is of ``"numbers"`` or ``"words"``; None if there is none.
-    single
-        Whether single precision holds every covariate exactly.
     decodes
         Whether it takes longer to make rows of what is in the file than to read them as they are computed with.
     remedy
@@ -72,7 +70,6 @@ class Reader(abc.ABC):
     row_count: int
     columns: list[str]
     response: str | None = None
-    single: bool = False
     decodes: bool = False
     remedy: str
 
