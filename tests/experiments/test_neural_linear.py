@@ -72,11 +72,11 @@ def made_up(curves: dict[str, list[float]], fraction: float = 0.3, trials: int =
 @pytest.mark.parametrize(
     ("curve", "reached"),
     [
-        (np.linspace(6, 3.1, 41), 3),
-        (np.linspace(6, 3.3, 41), 2),
+        (np.linspace(6, 3.1, 41), 4),
+        (np.linspace(6, 3.3, 41), 3),
         ([*np.linspace(6, 3, 21), *np.linspace(3, 3.1, 20)], 2),
-        (np.linspace(10, 3, 41), 2),
-        (np.full(41, 12.0), 1),
+        (np.linspace(10, 3, 41), 3),
+        (np.full(41, 12.0), 2),
     ],
 )
 def test_aims_are_judged_by_the_figures(curve, reached, tmp_path):
@@ -84,7 +84,58 @@ def test_aims_are_judged_by_the_figures(curve, reached, tmp_path):
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     aims = text.split("## Aims")[1].split("## Error")[0]
     assert aims.count(": reached, ") == reached
-    assert aims.count("**not reached**") == 3 - reached
+    assert aims.count("**not reached**") == 4 - reached
+
+
+def test_further_trials_are_of_pursuit_in_the_poisoned_cases():
+    tasks = study.tasks(3, 0)
+    further = [task for task in tasks if "only" in task]
+    assert {task["only"] for task in further} == {"pursuit"}
+    assert all(task["fraction"] > 0 and task["trial"] >= 3 for task in further)
+    numbers = [tuple(sorted((key, value) for key, value in task.items() if key != "only")) for task in tasks]
+    assert len(set(numbers)) == len(tasks)
+    for data, setting in study.SETTINGS.items():
+        cases = [
+            case for case in study.CASES + study.OTHER_CASES if case[1] > 0 and (data != "songs" or case in study.CASES)
+        ]
+        count = sum(task["data"] == data for task in further)
+        assert count == len(cases) * 3 * (setting.times_alone - 1)
+
+
+def test_further_trials_tell_whether_the_error_falls_and_nothing_else(tmp_path):
+    """Three trials of all methods rise at the end; six more of pursuit fall, and their median with them."""
+    rising = [*np.linspace(6, 3.0, 36), *np.full(5, 3.1)]
+    runs = made_up({"pursuit": list(map(float, rising))})
+    more = made_up({"pursuit": list(map(float, np.linspace(5, 2.9, 41)))}, trials=9)[3:]
+    for run in more:
+        run["only"], run["methods"] = "pursuit", {"pursuit": run["methods"]["pursuit"]}
+    page.write(tmp_path, runs, 3, 0, False)
+    alone = (tmp_path / "README.md").read_text(encoding="utf-8")
+    page.write(tmp_path, runs + more, 3, 0, False)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    *fall, trial = [line for line in text.splitlines() if "decreases" in line and line.startswith("  - ")]
+    assert "in the median trial, 9 trials: reached" in trial
+    assert [line.split(",")[1].split(":")[0] for line in fall] == [" 9 trials", " 3 trials"]
+    assert ": reached" in fall[0]
+    assert "**not reached**" in fall[1]
+    assert "has more trials, 9 of Housing" in text
+    # All else is of the trials that all methods have.
+    other = lambda page: [  # noqa: E731
+        line for line in page.splitlines() if line.startswith(("|", "  - no worse", "  - at the full", "- Housing"))
+    ]
+    assert other(text) == other(alone)
+    rows = (tmp_path / "table.csv").read_text(encoding="utf-8")
+    assert rows.count('"pursuit, 9 trials"') == 4 * 41
+
+
+def test_a_task_of_one_method_runs_that_method_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr(study, "table", lambda *task: task)
+    monkeypatch.setattr(study, "measure", lambda name, *of: asked.append(name) or {"rmse": []})
+    task = study.tasks(1, 0)[-1]
+    assert list(study.run(task)["methods"]) == ["pursuit"] == asked
+    del task["only"]
+    assert list(study.run(task)["methods"]) == [*study.METHODS, study.CLEAN]
 
 
 def test_clean_tables_are_judged_by_two_per_cent(tmp_path):
@@ -93,36 +144,15 @@ def test_clean_tables_are_judged_by_two_per_cent(tmp_path):
         assert word in (tmp_path / "README.md").read_text(encoding="utf-8").split("## Aims")[1].split("## Error")[0]
 
 
-def test_the_spread_of_a_figure_is_that_of_other_trials():
-    """By resampling the trials of one experiment, and by making the experiment again; nothing where trials agree."""
-    assert page.excess_with_spread(np.full(9, 2.2), np.full(9, 2.0)) == "+10.0 ± 0.0 %"
-    random = np.random.default_rng(3)
-
-    def ratio(draw):
-        return 100 * np.median(draw[0]) / np.median(draw[1])
-
-    def made(trials):
-        level = np.exp(0.2 * random.normal(size=trials))
-        return level * np.exp(0.05 * random.normal(size=(2, trials)))
-
-    truth = np.std([ratio(made(200)) for _ in range(400)])
-    said = [float(page.excess_with_spread(*made(200)).split()[2]) for _ in range(20)]
-    assert np.mean(said) == pytest.approx(truth, rel=0.3)
-
-
-def test_how_often_medians_fall_is_told_of_other_trials_too():
-    random = np.random.default_rng(5)
-    level = np.exp(0.3 * random.normal(size=(40, 1)))
-    falling = level * np.exp(np.linspace(0, -1, 6))
-    assert page.share_that_falls(falling) == 1
-    assert page.share_that_falls(falling[:, ::-1]) == 0
-    # Nothing but noise falls from one size to the next every other time.
-    flat = np.exp(random.normal(size=(400, 2)))
-    flat[:, 1] *= np.median(flat[:, 0]) / np.median(flat[:, 1])
-    assert page.share_that_falls(flat) == pytest.approx(0.5, abs=0.15)
-
-
-def test_the_median_trial_compares_trials_with_themselves():
-    # Medians of the columns are 2 and 3, but two trials of three fall.
-    before, after = np.array([[1.0], [2.0], [9.0]]), np.array([[0.9], [3.0], [8.1]])
-    np.testing.assert_allclose(page.in_median_trial(after, before), [-10.0])
+def test_trials_that_all_fall_fall_in_the_median_trial_though_their_medians_may_not(tmp_path):
+    """Two trials of three fall at every size; at one size the third, which rises, comes to be the one in the middle."""
+    runs = made_up({"pursuit": [4.0] * 41})
+    steady = np.linspace(1, 0.9, 41)
+    for run, curve in zip(runs, (5 * steady, 3 * steady, np.where(np.arange(41) < 20, 2.0, 3.5)), strict=True):
+        own = {**run["methods"]["pursuit"], "rmse": list(map(float, curve))}
+        run["methods"] = {**run["methods"], "pursuit": own}
+    page.write(tmp_path, runs, 3, 0, False)
+    lines = (tmp_path / "README.md").read_text(encoding="utf-8").splitlines()
+    median, trial = (line for line in lines if "decreases" in line and line.startswith("  - "))
+    assert "in the median trial, 3 trials: reached, least from" in trial
+    assert "**not reached**, largest change from 170 to 220 rows" in median

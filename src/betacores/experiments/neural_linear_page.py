@@ -11,6 +11,13 @@ import numpy as np
 from betacores.experiments import neural_linear as study
 from betacores.experiments.page import kept, made_by, minutes, paragraph, written
 from betacores.experiments.runner import Task
+from betacores.experiments.trials import (
+    RESAMPLES,
+    excess_with_spread,
+    in_median_trial,
+    resampled_medians,
+    share_that_falls,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -18,7 +25,6 @@ if TYPE_CHECKING:
 # Rounds that tables show, and at which the aims are asked for.
 SHOWN = (0, 5, 10, 15, 20, 25, 30, 35, 40)
 SECONDS = {"boston_housing": 10, "songs": 60}
-RESAMPLES = 2000
 Case = tuple[str, str, float, str]
 
 
@@ -48,9 +54,10 @@ def cases(results: list[Task]) -> list[Case]:
     return sorted(found, key=lambda case: list(study.SETTINGS).index(case[0]))
 
 
-def of_case(results: list[Task], case: Case) -> list[Task]:
-    """Return the trials of a case."""
-    return [r for r in results if (r["data"], r["dirt"], r["fraction"], r["start"]) == case]
+def of_case(results: list[Task], case: Case, *, alone: bool = False) -> list[Task]:
+    """Return the trials of a case with all methods; with those of pursuit alone too, if asked for."""
+    among = [r for r in results if alone or "only" not in r]
+    return [r for r in among if (r["data"], r["dirt"], r["fraction"], r["start"]) == case]
 
 
 def curve(runs: list[Task], method: str, measure: str = "rmse") -> Float[np.ndarray, "trials rounds"]:
@@ -66,26 +73,6 @@ def median(runs: list[Task], method: str, measure: str = "rmse") -> Float[np.nda
 def geometric_mean(runs: list[Task], method: str) -> Float[np.ndarray, " rounds"]:
     """Return the geometric mean over trials of an error, after every round."""
     return np.exp(np.log(curve(runs, method)).mean(0))
-
-
-def excess_with_spread(one: Float[np.ndarray, " trials"], other: Float[np.ndarray, " trials"]) -> str:
-    """Say how much the median of errors is above that of others in the same trials, and how far chance moves that."""
-    trials = np.random.default_rng(0).integers(len(one), size=(RESAMPLES, len(one)))
-    spread = np.std(100 * np.median(one[trials], axis=1) / np.median(other[trials], axis=1))
-    return f"{100 * (np.median(one) / np.median(other) - 1):+.1f} ± {spread:.1f} %"
-
-
-def share_that_falls(errors: Float[np.ndarray, "trials sizes"]) -> float:
-    """Return in which share of resamples of the trials the median falls, or stays, from every size to the next."""
-    trials = np.random.default_rng(0).integers(len(errors), size=(RESAMPLES, len(errors)))
-    return float(np.mean(np.all(np.diff(np.median(errors[trials], axis=1)) <= 0, axis=1)))
-
-
-def in_median_trial(
-    one: Float[np.ndarray, "trials sizes"], other: Float[np.ndarray, "trials sizes"]
-) -> Float[np.ndarray, " sizes"]:
-    """Return by how many per cent errors are above others in the median trial: trial is compared with trial."""
-    return 100 * (np.median(one / other, axis=0) - 1)
 
 
 def title(case: Case) -> str:
@@ -131,19 +118,30 @@ def _protocol(results: list[Task]) -> list[str]:
             "clean test rows, in 1,000 dollars (Housing) and years (Songs). All numbers are in [table.csv](table.csv), "
             "the runs in runs.jsonl."
         ),
+        *_further(results),
         *kept(results),
     ]
+
+
+def _further(results: list[Task]) -> list[str]:
+    if not any("only" in r for r in results):
+        return []
+    counts = {study.SETTINGS[c[0]].name: len(of_case(results, c, alone=True)) for c in cases(results) if c[2] > 0}
+    said = " and ".join(f"{count} of {name}" for name, count in counts.items())
+    return paragraph(f"With pursuit alone every poisoned case has more trials, {said}, the others among them.")
 
 
 def _aims(results: list[Task]) -> list[str]:
     lines = ["## Aims", ""]
     lines += paragraph(
-        "For pursuit, by medians over trials, at the sizes of the tables below. After ±, the standard deviation of a "
-        f"figure over {RESAMPLES:,} resamples of its trials. A median over trials also jumps where one trial passes "
-        "another; their geometric mean does not. *In the median trial*: errors on the same table are compared, trial "
-        "by trial, and the median of these comparisons is told, the worst of all sizes and baselines. *At every size "
-        "in so many of the resamples*: how often the median would decrease throughout if the trials were drawn again; "
-        "where that is in few, whether it did is chance."
+        "For pursuit, by medians over trials, at the sizes of the tables below and half way between. After ±, the "
+        f"standard deviation of a figure over {RESAMPLES:,} resamples of its trials. A median over trials also jumps "
+        "where one trial passes another; their geometric mean does not. *In the median trial*: errors on the same "
+        "table are compared, trial by trial, and the median of these comparisons is told, the worst of all sizes and "
+        "baselines. That is how changes from size to size are told from none, which are small late in a run against "
+        "how far trials differ. *At every size in so many of the resamples*: how often that would come out so at "
+        "every size if the trials were drawn again; where the share is in between, which of the two came out is "
+        "chance. Pursuit alone has further trials for that reason."
     )
     for case in cases(results):
         runs = of_case(results, case)
@@ -173,16 +171,8 @@ def _aims(results: list[Task]) -> list[str]:
             )
             lines.append(_held("at the full budget within 2 % of the best baseline", excess[-1] <= 2, end))
             continue
-        rises = 100 * (own[1:] / own[:-1] - 1)
-        where = int(rises.argmax())
-        rise = (
-            f"largest change from {sizes[where]} to {sizes[where + 1]} rows, "
-            f"{excess_with_spread(errors[:, where + 1], errors[:, where])}; of the geometric mean over trials, "
-            f"{100 * float((means[1:] / means[:-1] - 1).max()):+.1f} %; in the median trial, "
-            f"{in_median_trial(errors[:, 1:], errors[:, :-1]).max():+.1f} %; at every size in "
-            f"{share_that_falls(errors):.0%} of the resamples"
-        )
-        lines.append(_held("the error decreases from size to size", rises.max() <= 0, rise))
+        every = of_case(results, case, alone=True)
+        lines += _falls(every, runs, shown, sizes)
         lines.append(_held("no worse than every baseline at every size", excess.max() <= 0, told))
         clean = float(median(runs, study.CLEAN)[0])
         over = 100 * (own[-1] / clean - 1)
@@ -191,13 +181,42 @@ def _aims(results: list[Task]) -> list[str]:
     return [*lines, ""]
 
 
+def _falls(every: list[Task], runs: list[Task], shown: list[int], sizes: list[int]) -> list[str]:
+    """Say whether pursuit's errors fall from every size to the next: their medians, and trial by trial."""
+    errors = curve(every, "pursuit")[:, shown]
+    changes = errors[:, 1:] / errors[:, :-1]
+    medians, means = in_median_trial(errors[:, 1:], errors[:, :-1]), np.exp(np.log(changes).mean(0))
+    again = 100 * (resampled_medians(changes) - 1)
+    where = int(medians.argmax())
+    figures = (
+        f"least from {sizes[where]} to {sizes[where + 1]} rows, {medians[where]:+.1f} ± {again[:, where].std():.1f} %, "
+        f"at every size in {np.mean(np.all(again <= 0, axis=1)):.0%} of the resamples; of the geometric mean over "
+        f"trials, {100 * (means.max() - 1):+.1f} %"
+    )
+    aim = f"the error decreases from size to size in the median trial, {len(every)} trials"
+    both = [_median_falls(trials, shown, sizes) for trials in (every, runs)]
+    return [*dict.fromkeys(both), _held(aim, bool(medians.max() <= 0), figures)]
+
+
+def _median_falls(runs: list[Task], shown: list[int], sizes: list[int]) -> str:
+    errors = curve(runs, "pursuit")[:, shown]
+    own = np.median(errors, axis=0)
+    rises = 100 * (own[1:] / own[:-1] - 1)
+    where = int(rises.argmax())
+    figures = (
+        f"largest change from {sizes[where]} to {sizes[where + 1]} rows, "
+        f"{excess_with_spread(errors[:, where + 1], errors[:, where])}, at every size in "
+        f"{share_that_falls(errors):.0%} of the resamples"
+    )
+    return _held(f"the median of the errors decreases, {len(runs)} trials", bool(rises.max() <= 0), figures)
+
+
 def _held(aim: str, reached: bool, figures: str) -> str:
     return f"  - {aim}: {'reached' if reached else '**not reached**'}, {figures}."
 
 
 def _sizes(case: Case, rounds: list[int]) -> list[int]:
-    setting = study.SETTINGS[case[0]]
-    return [setting.initial + setting.batch * number for number in rounds]
+    return [study.SETTINGS[case[0]].initial + study.SETTINGS[case[0]].batch * number for number in rounds]
 
 
 def _errors(results: list[Task]) -> list[str]:
@@ -251,7 +270,7 @@ def _times(results: list[Task]) -> list[str]:
         told += " Those of results of an earlier run are by the clock."
     lines += paragraph(told)
     for data in dict.fromkeys(r["data"] for r in results):
-        runs = [r for r in results if r["data"] == data]
+        runs = [r for r in results if r["data"] == data and "only" not in r]
         each = {m: float(np.median([r["methods"][m]["seconds"] for r in runs])) for m in study.METHODS}
         whole = float(np.median([r["task_seconds"] for r in runs]))
         told = ", ".join(f"{m} {seconds:.1f}" for m, seconds in each.items())
@@ -269,11 +288,13 @@ def _write_table(out: Path, results: list[Task]) -> Path:
         writer.writerow(["data", "dirt", "fraction", "start", "method", "round", "measure", "q25", "median", "q75"])
         for case in cases(results):
             runs = of_case(results, case)
-            for method in (*study.METHODS, study.CLEAN):
+            every = of_case(results, case, alone=True)
+            further = [("pursuit", every, f"pursuit, {len(every)} trials")] if len(every) > len(runs) else []
+            for method, trials, name in [*((m, runs, m) for m in (*study.METHODS, study.CLEAN)), *further]:
                 for measure in ("rmse", "log_density", "rows", "dirty"):
                     for number, row in enumerate(
-                        np.quantile(curve(runs, method, measure), (0.25, 0.5, 0.75), axis=0).T
+                        np.quantile(curve(trials, method, measure), (0.25, 0.5, 0.75), axis=0).T
                     ):
                         numbers: list[Any] = [f"{value:.5g}" for value in row]
-                        writer.writerow([*case, method, number, measure, *numbers])
+                        writer.writerow([*case, name, number, measure, *numbers])
     return path

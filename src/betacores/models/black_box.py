@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jaxtyping import Array, Float
 
 RULES = ("quadrature", "enumerate", "monte-carlo")
-FINITE = ("binary", "classes")
 
 
 @final
