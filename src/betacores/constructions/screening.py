@@ -73,12 +73,13 @@ def guard_of_clean_groups(prepared: Prepared, groups: Groups) -> tuple[Guard | N
     units = WholeGroups(groups, (prepared.scores >= DOUBTFUL) & (prepared.trust >= LEAST_TRUST))
     judged, able = groups.sizes >= FEW_ROWS, units.eligible()
     assert able is not None  # rows are told apart
-    clean, dirty = judged & able, judged & (units.clean_chances() < 1 - SURE)
+    clean, dirty = judged & able, judged & (units.clean_chances < 1 - SURE)
     group_of = groups.codes[prepared.sample_ids]
     if not dirty.any() or clean[group_of].sum() < max(LEAST_SOUND, 2 * len(prepared.source.columns)):
         return None, ()
     learned = fit_guard(prepared.sample.x, sound=clean[group_of])
-    before, now = (collect(prepared.sample, block_trust, guard) < LEAST_TRUST for guard in (prepared.guard, learned))
+    before = prepared.trust[prepared.sample_ids] < LEAST_TRUST
+    now = collect(prepared.sample, block_trust, learned) < LEAST_TRUST
     if not doubts_more(before, now, dirty[group_of]):
         return None, ()
     return learned, (f"groups: the {clean.sum()} of {len(groups)} that are clean tell what covariates are like",)
@@ -86,7 +87,8 @@ def guard_of_clean_groups(prepared: Prepared, groups: Groups) -> tuple[Guard | N
 
 def doubts_more(before: Bool[np.ndarray, " n"], now: Bool[np.ndarray, " n"], dirty: Bool[np.ndarray, " n"]) -> bool:
     """Return whether more rows of dirty groups have come to be doubted, beyond what has come of the others."""
-    of_dirty, of_others = (now.astype(float) - before)[dirty], (now.astype(float) - before)[~dirty]
+    more = now.astype(float) - before
+    of_dirty, of_others = more[dirty], more[~dirty]
     if not (len(of_dirty) and len(of_others)):
         return False
     error = np.sqrt(of_dirty.var() / len(of_dirty) + of_others.var() / len(of_others))

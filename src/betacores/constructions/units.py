@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -115,13 +116,14 @@ class WholeGroups:
         """
         if self.counted is None:
             return None
-        sizes, clean = self.groups.sizes, self.clean_chances()
+        sizes, clean = self.groups.sizes, self.clean_chances
         order = np.argsort(-clean, kind="stable")
         level = clean[order][(np.cumsum(sizes[order]) >= CLEANEST * sizes.sum()).argmax()]
         return clean >= min(SURE, level)
 
+    @cached_property
     def clean_chances(self) -> Float[np.ndarray, " groups"]:
-        """Return how likely each group is to have as few doubtful rows as the cleanest: rows that are not counted."""
+        """How likely each group is to have as few doubtful rows as the cleanest: rows that are not counted."""
         sizes = self.groups.sizes
         rates, chances = doubt_rates(sizes - self.members.sizes, sizes)
         usual = rates[np.searchsorted(np.cumsum(sizes @ chances), CLEANEST * sizes.sum() * (1 - 1e-6))]
